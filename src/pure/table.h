@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * table.h - the tensors of a checkpoint, by name and in file order.
+ *
+ * Built shard by shard, then immutable: look-ups take no lock.
+ */
+#ifndef UGST_TABLE_H
+#define UGST_TABLE_H
+
+#include "base/common.h"
+#include "pure/header.h"
+#include "pure/index.h"
+
+/* The public ugds_st_tensor. */
+struct ugds_st_tensor {
+	const void *owner; /* the store; set by ugst_table_set_owner() */
+	const char *name;  /* ended by a NUL that is not counted */
+	const uint64_t *dims;
+	uint64_t file_off; /* of the payload in its shard: 8 + N + begin */
+	uint64_t payload_bytes;
+	uint32_t name_bytes;
+	uint32_t rank;
+	uint32_t shard;
+	int dtype;
+};
+
+struct ugst_table;
+
+/* NULL: out of memory. The name hash is seeded from the system's entropy. */
+struct ugst_table *ugst_table_new(void);
+
+/* NULL is fine. */
+void ugst_table_free(struct ugst_table *table);
+
+/*
+ * ugst_table_add_shard() - add the tensors of one shard.
+ *
+ * @header: its pools move into the table; left empty.
+ * @shard: the number that its tensors carry.
+ * @left_out: sorted indexes into header->tensors of those that are not part
+ * of the checkpoint; left_out_count of them, may be NULL when 0.
+ *
+ * Return: OK; FORMAT (a name that the table has already, both shards named
+ * by number in err->text); NO_MEMORY. On failure the table may only be freed.
+ */
+int ugst_table_add_shard(struct ugst_table *table, struct ugst_header *header,
+			 uint32_t shard, const uint64_t *left_out,
+			 size_t left_out_count, struct ugds_st_error *err);
+
+/* Last step: give every tensor its owner. */
+void ugst_table_set_owner(struct ugst_table *table, const void *owner);
+
+size_t ugst_table_count(const struct ugst_table *table);
+
+/* NULL past the end. */
+const struct ugds_st_tensor *ugst_table_at(const struct ugst_table *table,
+					   size_t index);
+
+/* NULL: absent. */
+const struct ugds_st_tensor *ugst_table_find(const struct ugst_table *table,
+					     const char *name,
+					     size_t name_bytes);
+
+#endif /* UGST_TABLE_H */
