@@ -98,7 +98,7 @@ enum ugds_st_status {
  * its size (512 bytes) never changes.
  */
 struct ugds_st_error {
-	int32_t status;	   /* enum ugds_st_status */
+	int32_t status;    /* enum ugds_st_status */
 	int32_t sys_errno; /* errno of the failed system call, or 0 */
 	int32_t ugds_code; /* uGDSOpError (5000 + n) or 0 */
 	int32_t reserved0;
@@ -188,7 +188,7 @@ struct ugds_st_memory_ops {
 	 * enqueue (on stream, or on a stream of its own when that is NULL),
 	 * then *token_out names the moment of completion. 0 or a code. */
 	int (*copy)(void *ctx, void *dst, const void *src, size_t bytes,
-		    void *stream, uint64_t *token_out);
+	            void *stream, uint64_t *token_out);
 	/* 1: the token's copy is done; 0: not yet (wait == 0 only); < 0: a
 	 * code. Each token is asked until it is done or failed, then never
 	 * again. Never waits for other work of a stream. */
@@ -234,7 +234,7 @@ struct ugds_st_open_opts {
 	const char *const *devices;
 	size_t device_count;
 	int provider; /* enum ugds_st_provider; a mismatch with the path is
-			 refused, never silently changed */
+	                 refused, never silently changed */
 	/* Path of libugds.so; NULL: the one that is already loaded, else the
 	 * loader's search for "libugds.so". */
 	const char *libugds_path;
@@ -276,7 +276,7 @@ struct ugds_st_open_opts {
  * UNSUPPORTED; NO_MEMORY; IO; BUSY (a writer has the volume); DEVICE_LOST.
  */
 int ugds_st_open(const char *manifest, const struct ugds_st_open_opts *opts,
-		 ugds_st_store **store_out, struct ugds_st_error *err);
+                 ugds_st_store **store_out, struct ugds_st_error *err);
 
 /*
  * ugds_st_inspect() - the tensor table of a checkpoint that is not imported.
@@ -290,7 +290,7 @@ int ugds_st_open(const char *manifest, const struct ugds_st_open_opts *opts,
  * NO_MEMORY; IO.
  */
 int ugds_st_inspect(const char *checkpoint, ugds_st_store **store_out,
-		    struct ugds_st_error *err);
+                    struct ugds_st_error *err);
 
 /* close flags */
 /* The device is lost: force the handle closed, keep what it may still write
@@ -307,19 +307,19 @@ int ugds_st_inspect(const char *checkpoint, ugds_st_store **store_out,
  * cases the store is still open.
  */
 int ugds_st_close(ugds_st_store *store, unsigned flags,
-		  struct ugds_st_error *err);
+                  struct ugds_st_error *err);
 
 struct ugds_st_store_info {
 	size_t struct_size;
-	const char *model;	     /* borrowed from the store */
+	const char *model;           /* borrowed from the store */
 	uint8_t checkpoint_uuid[16]; /* zeros: not imported */
-	uint64_t generation;	     /* 0: not imported */
+	uint64_t generation;         /* 0: not imported */
 	size_t tensor_count;
 	size_t left_out_count; /* tensors in the shards that the index does
-				  not list */
+	                          not list */
 	size_t shard_count;
 	size_t volume_count; /* 0: not imported */
-	int provider;	     /* in use; AUTO (0): not imported */
+	int provider;        /* in use; AUTO (0): not imported */
 };
 
 /*
@@ -329,7 +329,7 @@ struct ugds_st_store_info {
  * Return: OK; INVALID_ARG.
  */
 int ugds_st_store_info(const ugds_st_store *store,
-		       struct ugds_st_store_info *info_out);
+                       struct ugds_st_store_info *info_out);
 
 /* Number of tensors in a store. */
 size_t ugds_st_count(const ugds_st_store *store);
@@ -349,7 +349,7 @@ const ugds_st_tensor *ugds_st_at(const ugds_st_store *store, size_t index);
  * Return: borrowed from the store; NULL: no such tensor.
  */
 const ugds_st_tensor *ugds_st_find(const ugds_st_store *store, const char *name,
-				   size_t name_bytes);
+                                   size_t name_bytes);
 
 /* ---------------------------------------------------------- what and where */
 
@@ -399,7 +399,7 @@ int ugds_st_info(const ugds_st_tensor *tensor, struct ugds_st_info *info_out);
  * Return: OK; INVALID_ARG; NO_MEMORY.
  */
 int ugds_st_layout(const ugds_st_tensor *const *tensors, size_t count,
-		   size_t align, uint64_t *offs_out, uint64_t *bytes_out);
+                   size_t align, uint64_t *offs_out, uint64_t *bytes_out);
 
 /* ---------------------------------- caller memory that is read into directly
  */
@@ -419,8 +419,8 @@ int ugds_st_layout(const ugds_st_tensor *const *tensors, size_t count,
  * into it without a registration); NO_MEMORY; DEVICE_LOST.
  */
 int ugds_st_register(ugds_st_store *store, void *base, size_t bytes,
-		     unsigned flags, ugds_st_buffer **buf_out,
-		     struct ugds_st_error *err);
+                     unsigned flags, ugds_st_buffer **buf_out,
+                     struct ugds_st_error *err);
 
 /*
  * ugds_st_unregister() - end a registration. NULL is fine.
@@ -455,8 +455,8 @@ struct ugds_st_read {
 	void *dst; /* host memory, or memory that the copy op reaches */
 	uint64_t dst_bytes;  /* room at dst; must hold what is wanted */
 	ugds_st_buffer *buf; /* registration that holds dst; NULL: staged */
-	int status;	     /* out: enum ugds_st_status */
-	int placement;	     /* out: enum ugds_st_placement */
+	int status;          /* out: enum ugds_st_status */
+	int placement;       /* out: enum ugds_st_placement */
 };
 #define UGDS_ST_READ_INIT                                           \
 	{                                                           \
@@ -502,8 +502,8 @@ struct ugds_st_read_opts {
  * TIMEOUT; DEVICE_LOST; BUSY (a lent handle's batch is in use).
  */
 int ugds_st_read_many(ugds_st_store *store, struct ugds_st_read *reads,
-		      size_t count, const struct ugds_st_read_opts *opts,
-		      struct ugds_st_error *err);
+                      size_t count, const struct ugds_st_read_opts *opts,
+                      struct ugds_st_error *err);
 
 /*
  * ugds_st_read_into() - read one tensor into caller memory.
@@ -516,7 +516,7 @@ int ugds_st_read_many(ugds_st_store *store, struct ugds_st_read *reads,
  * Return: as ugds_st_read_many(), and NOT_FOUND.
  */
 int ugds_st_read_into(ugds_st_store *store, const char *name, void *dst,
-		      uint64_t dst_bytes, struct ugds_st_error *err);
+                      uint64_t dst_bytes, struct ugds_st_error *err);
 
 /*
  * ugds_st_get_tensors() - allocate one array for several tensors, read them.
@@ -529,9 +529,9 @@ int ugds_st_read_into(ugds_st_store *store, const char *name, void *dst,
  * Return: as ugds_st_read_many().
  */
 int ugds_st_get_tensors(ugds_st_store *store,
-			const ugds_st_tensor *const *tensors, size_t count,
-			size_t align, const struct ugds_st_read_opts *opts,
-			ugds_st_array **array_out, struct ugds_st_error *err);
+                        const ugds_st_tensor *const *tensors, size_t count,
+                        size_t align, const struct ugds_st_read_opts *opts,
+                        ugds_st_array **array_out, struct ugds_st_error *err);
 
 /*
  * ugds_st_get_tensor() - ugds_st_get_tensors() of one tensor, by name.
@@ -539,7 +539,7 @@ int ugds_st_get_tensors(ugds_st_store *store,
  * Return: as ugds_st_get_tensors(), and NOT_FOUND.
  */
 int ugds_st_get_tensor(ugds_st_store *store, const char *name,
-		       ugds_st_array **array_out, struct ugds_st_error *err);
+                       ugds_st_array **array_out, struct ugds_st_error *err);
 
 /* First byte of tensor index of an array; NULL past the end. A tensor of zero
  * bytes has a pointer that must not be read. */
@@ -548,7 +548,7 @@ void *ugds_st_array_data(const ugds_st_array *array, size_t index);
 /* The tensor at index as it was read; names and dims are the array's own.
  * NULL past the end. */
 const struct ugds_st_info *ugds_st_array_info(const ugds_st_array *array,
-					      size_t index);
+                                              size_t index);
 
 /* Free an array and its memory: from any thread, also after the store was
  * closed. NULL is fine. */
@@ -561,15 +561,15 @@ void ugds_st_array_free(ugds_st_array *array);
 struct ugds_st_stats {
 	size_t struct_size;
 	uint64_t payload_bytes; /* published */
-	uint64_t device_bytes;	/* read, whole blocks, repairs included */
-	uint64_t entries;	/* batch entries submitted */
-	uint64_t commands;	/* NVMe commands these were */
-	uint64_t merges;	/* requests that share a device range */
-	uint64_t direct_bytes;	/* device bytes read to their destination */
-	uint64_t staged_bytes;	/* device bytes read to the arena */
-	uint64_t retries;	/* entries read again after a failure */
-	uint64_t fallbacks;	/* reads served by another copy */
-	uint64_t waits;		/* times that nothing could be done but wait */
+	uint64_t device_bytes;  /* read, whole blocks, repairs included */
+	uint64_t entries;       /* batch entries submitted */
+	uint64_t commands;      /* NVMe commands these were */
+	uint64_t merges;        /* requests that share a device range */
+	uint64_t direct_bytes;  /* device bytes read to their destination */
+	uint64_t staged_bytes;  /* device bytes read to the arena */
+	uint64_t retries;       /* entries read again after a failure */
+	uint64_t fallbacks;     /* reads served by another copy */
+	uint64_t waits;         /* times that nothing could be done but wait */
 };
 
 /*
@@ -579,7 +579,7 @@ struct ugds_st_stats {
  * Return: OK; INVALID_ARG.
  */
 int ugds_st_get_stats(const ugds_st_store *store,
-		      struct ugds_st_stats *stats_out);
+                      struct ugds_st_stats *stats_out);
 
 /*
  * ugds_st_verify() - read whole shards through the batch path and compare
@@ -592,9 +592,9 @@ int ugds_st_get_stats(const ugds_st_store *store,
  * Return: OK; CORRUPT (names shard and both hashes); and as read_many.
  */
 int ugds_st_verify(ugds_st_store *store,
-		   void (*progress)(void *ctx, uint64_t done_bytes,
-				    uint64_t all_bytes),
-		   void *ctx, struct ugds_st_error *err);
+                   void (*progress)(void *ctx, uint64_t done_bytes,
+                                    uint64_t all_bytes),
+                   void *ctx, struct ugds_st_error *err);
 
 #ifdef __cplusplus
 }

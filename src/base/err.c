@@ -10,7 +10,7 @@
 #include "base/utf8.h"
 
 static void fill(struct ugds_st_error *err, int status, const char *fmt,
-		 va_list args)
+                 va_list args)
 {
 	memset(err, 0, sizeof(*err));
 	err->status = status;
@@ -23,7 +23,7 @@ static void append(struct ugds_st_error *err, const char *text)
 	size_t used = strlen(err->text);
 
 	(void)snprintf(err->text + used, sizeof(err->text) - used, ": %s",
-		       text);
+	               text);
 }
 
 int ugst_fail(struct ugds_st_error *err, int status, const char *fmt, ...)
@@ -39,7 +39,7 @@ int ugst_fail(struct ugds_st_error *err, int status, const char *fmt, ...)
 }
 
 int ugst_fail_errno(struct ugds_st_error *err, int status, int errnum,
-		    const char *fmt, ...)
+                    const char *fmt, ...)
 {
 	char text[128];
 	va_list args;
@@ -94,7 +94,7 @@ static const char *ugds_code_name(int code)
 }
 
 int ugst_fail_ugds(struct ugds_st_error *err, int status, int ugds_code,
-		   const char *fmt, ...)
+                   const char *fmt, ...)
 {
 	char text[64];
 	va_list args;
@@ -106,13 +106,13 @@ int ugst_fail_ugds(struct ugds_st_error *err, int status, int ugds_code,
 	va_end(args);
 	err->ugds_code = ugds_code;
 	(void)snprintf(text, sizeof(text), "uGDS %d, %s", ugds_code,
-		       ugds_code_name(ugds_code));
+	               ugds_code_name(ugds_code));
 	append(err, text);
 	return status;
 }
 
 int ugst_fail_at(struct ugds_st_error *err, int status, uint64_t offset,
-		 const char *fmt, ...)
+                 const char *fmt, ...)
 {
 	va_list args;
 
@@ -163,13 +163,13 @@ void ugst_err_prefix(struct ugds_st_error *err, const char *what)
 	used = snprintf(err->text, sizeof(err->text), "%s: ", what);
 	if (used > 0 && (size_t)used < sizeof(err->text))
 		(void)snprintf(err->text + used,
-			       sizeof(err->text) - (size_t)used, "%.400s",
-			       text);
+		               sizeof(err->text) - (size_t)used, "%.400s",
+		               text);
 }
 
 /* Bytes of the printed form of the character at name, and the form itself. */
 static size_t escape_one(const char *name, size_t name_bytes, char form[8],
-			 size_t *form_bytes_out)
+                         size_t *form_bytes_out)
 {
 	unsigned char c = (unsigned char)name[0];
 	size_t char_bytes = ugst_utf8_char_bytes(name, name_bytes);
@@ -192,7 +192,7 @@ static size_t escape_one(const char *name, size_t name_bytes, char form[8],
 }
 
 char *ugst_escape(const char *name, size_t name_bytes, char *out,
-		  size_t out_bytes)
+                  size_t out_bytes)
 {
 	size_t used = 0;
 

@@ -22,15 +22,15 @@ int ugst_fail(struct ugds_st_error *err, int status, const char *fmt, ...)
 
 /* A failed system call: keeps errnum and appends ": " and its text. */
 int ugst_fail_errno(struct ugds_st_error *err, int status, int errnum,
-		    const char *fmt, ...) UGST_PRINTF(4, 5);
+                    const char *fmt, ...) UGST_PRINTF(4, 5);
 
 /* A failed uGDS call: keeps the code (5000 + n) and appends its name. */
 int ugst_fail_ugds(struct ugds_st_error *err, int status, int ugds_code,
-		   const char *fmt, ...) UGST_PRINTF(4, 5);
+                   const char *fmt, ...) UGST_PRINTF(4, 5);
 
 /* Something wrong at a byte of the thing named. */
 int ugst_fail_at(struct ugds_st_error *err, int status, uint64_t offset,
-		 const char *fmt, ...) UGST_PRINTF(4, 5);
+                 const char *fmt, ...) UGST_PRINTF(4, 5);
 
 /* Out of memory: the text is fixed, nothing is allocated. */
 int ugst_fail_memory(struct ugds_st_error *err);
@@ -52,6 +52,6 @@ void ugst_err_prefix(struct ugds_st_error *err, const char *what);
  * Return: out.
  */
 char *ugst_escape(const char *name, size_t name_bytes, char *out,
-		  size_t out_bytes);
+                  size_t out_bytes);
 
 #endif /* UGST_ERR_H */

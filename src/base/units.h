@@ -60,7 +60,7 @@ static inline uint64_t ugst_bytes_to_lba(uint64_t off, uint32_t lba_bytes)
 
 /* false: the byte offset does not fit. */
 static inline bool ugst_lba_to_bytes(uint64_t lba, uint32_t lba_bytes,
-				     uint64_t *off_out)
+                                     uint64_t *off_out)
 {
 	return ugst_mul(lba, lba_bytes, off_out);
 }

@@ -26,9 +26,9 @@ struct ugst_blockdev;
  * -1 with errno, flush 0 or -1 with errno. */
 struct ugst_blockdev_ops {
 	ssize_t (*pread)(struct ugst_blockdev *dev, void *buf, size_t bytes,
-			 uint64_t off);
+	                 uint64_t off);
 	ssize_t (*pwrite)(struct ugst_blockdev *dev, const void *buf,
-			  size_t bytes, uint64_t off);
+	                  size_t bytes, uint64_t off);
 	int (*flush)(struct ugst_blockdev *dev);
 };
 
@@ -38,7 +38,7 @@ struct ugst_blockdev {
 	enum ugst_device_kind kind;
 	dev_t device; /* st_rdev of a device, st_dev of a file */
 	ino_t inode;
-	bool direct;	    /* O_DIRECT is on; else buffered and flushed */
+	bool direct;        /* O_DIRECT is on; else buffered and flushed */
 	uint32_t lba_bytes; /* logical block; 4096 for a regular file */
 	uint64_t bytes;
 	uint64_t start_bytes; /* of a partition on its disk, else 0 */
@@ -64,8 +64,8 @@ struct ugst_blockdev {
  * NO_MEMORY.
  */
 int ugst_blockdev_open(const char *path, unsigned flags,
-		       struct ugst_blockdev **dev_out,
-		       struct ugds_st_error *err);
+                       struct ugst_blockdev **dev_out,
+                       struct ugds_st_error *err);
 
 /* NULL is fine. */
 void ugst_blockdev_close(struct ugst_blockdev *dev);
@@ -78,11 +78,11 @@ void ugst_blockdev_close(struct ugst_blockdev *dev);
  * Return: OK; IO (names device, offset and LBA).
  */
 int ugst_blockdev_read(struct ugst_blockdev *dev, void *buf, size_t bytes,
-		       uint64_t off, struct ugds_st_error *err);
+                       uint64_t off, struct ugds_st_error *err);
 
 /* As ugst_blockdev_read(). Not durable before ugst_blockdev_flush(). */
 int ugst_blockdev_write(struct ugst_blockdev *dev, const void *buf,
-			size_t bytes, uint64_t off, struct ugds_st_error *err);
+                        size_t bytes, uint64_t off, struct ugds_st_error *err);
 
 /* fdatasync. A failure is final: what was written since the last good flush
  * may or may not be there, and is never flushed again. */
@@ -100,6 +100,6 @@ int ugst_blockdev_flush(struct ugst_blockdev *dev, struct ugds_st_error *err);
  * IO.
  */
 int ugst_blockdev_lock(struct ugst_blockdev *dev, int byte, bool exclusive,
-		       struct ugds_st_error *err);
+                       struct ugds_st_error *err);
 
 #endif /* UGST_BLOCKDEV_H */

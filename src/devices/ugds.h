@@ -19,32 +19,32 @@ struct ugst_ugds {
 	struct ugst_ugds_error (*handle_register)(
 	    void **handle_out, struct ugst_ugds_descr *descr);
 	struct ugst_ugds_error (*handle_deregister)(void *handle,
-						    int timeout_s);
+	                                            int timeout_s);
 	struct ugst_ugds_error (*device_capacity)(void *handle,
-						  uint64_t *bytes_out);
+	                                          uint64_t *bytes_out);
 	struct ugst_ugds_error (*buf_register)(const void *base, size_t bytes,
-					       int flags);
+	                                       int flags);
 	struct ugst_ugds_error (*buf_deregister)(const void *base);
 	struct ugst_ugds_error (*batch_setup)(void **batch_out, void *handle,
-					      unsigned count);
+	                                      unsigned count);
 	struct ugst_ugds_error (*batch_submit)(void *batch, unsigned count,
-					       struct ugst_ugds_params *params,
-					       unsigned flags);
+	                                       struct ugst_ugds_params *params,
+	                                       unsigned flags);
 	struct ugst_ugds_error (*batch_status)(void *batch, unsigned min_count,
-					       unsigned *count,
-					       struct ugst_ugds_event *events,
-					       struct timespec *timeout);
+	                                       unsigned *count,
+	                                       struct ugst_ugds_event *events,
+	                                       struct timespec *timeout);
 	void (*batch_destroy)(void *batch);
 };
 
 /* What a device and its provider can do, as data. */
 struct ugst_ugds_limits {
-	uint32_t lba_bytes;	  /* 512 to 4096 */
-	uint32_t command_bytes;	  /* largest single command: a multiple of
-				     4096, not always a power of two */
+	uint32_t lba_bytes;       /* 512 to 4096 */
+	uint32_t command_bytes;   /* largest single command: a multiple of
+	                             4096, not always a power of two */
 	uint32_t window_commands; /* oldest unreported to newest, at most */
 	bool wait_sleeps; /* batch_status with min_count 1 sleeps; else it
-			     spins, and the caller naps */
+	                     spins, and the caller naps */
 };
 
 /* Real library: window by distance (ugds_real.c says why 63). */
@@ -60,7 +60,7 @@ struct ugst_ugds_limits {
  * (another file of it is loaded: both named).
  */
 int ugst_ugds_load(const char *path, const struct ugst_ugds **ugds_out,
-		   struct ugds_st_error *err);
+                   struct ugds_st_error *err);
 
 /* Compatibility mode. Static, no set-up. */
 const struct ugst_ugds *ugst_ugds_compat(void);
@@ -80,7 +80,7 @@ int ugst_ugds_compat_limits(void *handle, struct ugst_ugds_limits *limits_out);
  * IO.
  */
 int ugst_ugds_probe(const struct ugst_ugds *ugds, void *handle,
-		    struct ugst_ugds_limits *limits_out,
-		    struct ugds_st_error *err);
+                    struct ugst_ugds_limits *limits_out,
+                    struct ugds_st_error *err);
 
 #endif /* UGST_UGDS_H */

@@ -61,10 +61,10 @@ enum ugst_ugds_event_status {
 
 /* One batch entry. */
 struct ugst_ugds_params {
-	void *base;	  /* as registered */
+	void *base;       /* as registered */
 	off_t device_off; /* multiple of the LBA size */
 	off_t buffer_off; /* multiple of 4096 */
-	size_t bytes;	  /* multiple of the LBA size */
+	size_t bytes;     /* multiple of the LBA size */
 	int opcode;
 	void *cookie;
 };

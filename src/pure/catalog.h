@@ -29,14 +29,14 @@ struct ugst_identity {
 };
 
 struct ugst_object {
-	uint64_t id;	   /* never used again on this volume */
+	uint64_t id;       /* never used again on this volume */
 	uint64_t base_lba; /* from the start of the volume, in lba_bytes */
 	uint32_t lba_bytes;
 	uint32_t lead_bytes; /* zeros in front of the shard: 0 to 4095 */
-	uint64_t bytes;	     /* of the shard */
+	uint64_t bytes;      /* of the shard */
 	struct ugst_hash header_hash; /* of its first 8 + N bytes */
-	struct ugst_hash hash;	      /* of all its bytes */
-	char *name;		      /* of the shard, for people */
+	struct ugst_hash hash;        /* of all its bytes */
+	char *name;                   /* of the shard, for people */
 };
 
 struct ugst_record {
@@ -51,7 +51,7 @@ struct ugst_record {
 struct ugst_volume_record {
 	struct ugst_uuid uuid;
 	uint32_t lba_bytes;
-	uint64_t bytes;	      /* of the volume, a multiple of 1 MiB */
+	uint64_t bytes;       /* of the volume, a multiple of 1 MiB */
 	uint64_t start_bytes; /* of the partition on its namespace, else 0 */
 	struct ugst_identity identity;
 };
@@ -64,7 +64,7 @@ struct ugst_catalog {
 	size_t record_count;
 	struct ugst_record *records;
 	bool has_unknown; /* members that this version does not know: a
-			     reader goes on, a writer refuses */
+	                     reader goes on, a writer refuses */
 };
 
 /*
@@ -77,12 +77,12 @@ struct ugst_catalog {
  * Return: OK; FORMAT; UNSUPPORTED; NO_MEMORY.
  */
 int ugst_catalog_parse(const char *json, size_t json_bytes,
-		       struct ugst_catalog *catalog_out,
-		       struct ugds_st_error *err);
+                       struct ugst_catalog *catalog_out,
+                       struct ugds_st_error *err);
 
 /* The document as malloc'ed text, ended by a NUL that *bytes_out leaves out. */
 int ugst_catalog_print(const struct ugst_catalog *catalog, char **json_out,
-		       size_t *bytes_out, struct ugds_st_error *err);
+                       size_t *bytes_out, struct ugds_st_error *err);
 
 /* A zeroed catalog is fine. */
 void ugst_catalog_free(struct ugst_catalog *catalog);
@@ -101,8 +101,8 @@ ugst_catalog_object(const struct ugst_catalog *catalog, uint64_t id);
  * values as text are written), -1 nothing that both have: not checked.
  */
 int ugst_identity_compare(const struct ugst_identity *expected,
-			  const struct ugst_identity *found,
-			  const char **what_out, char expected_text[64],
-			  char found_text[64]);
+                          const struct ugst_identity *found,
+                          const char **what_out, char expected_text[64],
+                          char found_text[64]);
 
 #endif /* UGST_CATALOG_H */

@@ -24,7 +24,7 @@ struct ugst_hash ugst_hash(const void *data, size_t bytes);
 struct ugst_hasher *ugst_hasher_new(void);
 void ugst_hasher_reset(struct ugst_hasher *hasher);
 void ugst_hasher_add(struct ugst_hasher *hasher, const void *data,
-		     size_t bytes);
+                     size_t bytes);
 struct ugst_hash ugst_hasher_result(const struct ugst_hasher *hasher);
 /* NULL is fine. */
 void ugst_hasher_free(struct ugst_hasher *hasher);
@@ -36,7 +36,7 @@ bool ugst_hash_equal(const struct ugst_hash *a, const struct ugst_hash *b);
 
 /* 32 lower-case hex digits and NUL. Return: text. */
 char *ugst_hash_text(const struct ugst_hash *hash,
-		     char text[UGST_HASH_TEXT_BYTES]);
+                     char text[UGST_HASH_TEXT_BYTES]);
 
 /* false: not 32 lower-case hex digits. */
 bool ugst_hash_from_text(const char *text, struct ugst_hash *hash_out);

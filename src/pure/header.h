@@ -33,7 +33,7 @@ struct ugst_header {
 	uint64_t data_bytes; /* of the data section, which tensors cover */
 	size_t tensor_count;
 	struct ugst_header_tensor *tensors;
-	char *names;	/* pool */
+	char *names;    /* pool */
 	uint64_t *dims; /* pool */
 };
 
@@ -49,8 +49,8 @@ struct ugst_header {
  * Return: OK; FORMAT.
  */
 int ugst_header_length(const void *prefix, size_t prefix_bytes,
-		       uint64_t file_bytes, uint64_t *json_bytes_out,
-		       struct ugds_st_error *err);
+                       uint64_t file_bytes, uint64_t *json_bytes_out,
+                       struct ugds_st_error *err);
 
 /*
  * ugst_header_parse() - parse the JSON of a header.
@@ -64,8 +64,8 @@ int ugst_header_length(const void *prefix, size_t prefix_bytes,
  * Return: OK; FORMAT; NO_MEMORY.
  */
 int ugst_header_parse(const char *json, size_t json_bytes, uint64_t file_bytes,
-		      struct ugst_header *header_out,
-		      struct ugds_st_error *err);
+                      struct ugst_header *header_out,
+                      struct ugds_st_error *err);
 
 /* A zeroed header is fine. */
 void ugst_header_free(struct ugst_header *header);

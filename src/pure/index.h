@@ -32,7 +32,7 @@ struct ugst_index {
  * Return: OK; FORMAT; NO_MEMORY.
  */
 int ugst_index_parse(const char *json, size_t json_bytes,
-		     struct ugst_index *index_out, struct ugds_st_error *err);
+                     struct ugst_index *index_out, struct ugds_st_error *err);
 
 void ugst_index_free(struct ugst_index *index);
 

@@ -25,7 +25,7 @@
 struct ugst_label {
 	uint64_t sequence;
 	bool read_only; /* ro_compat flags this version does not know: a
-			   writer refuses */
+	                   writer refuses */
 	struct ugst_catalog catalog;
 };
 
@@ -34,7 +34,7 @@ enum ugst_slot_state {
 	UGST_SLOT_BLANK,   /* no magic: not ours */
 	UGST_SLOT_DAMAGED, /* our magic, but hash, length or catalog are bad */
 	UGST_SLOT_UNSUPPORTED, /* ours and whole, of a version or with incompat
-				  flags that this library does not know */
+	                          flags that this library does not know */
 	UGST_SLOT_VALID
 };
 
@@ -55,8 +55,8 @@ size_t ugst_slot_catalog_bytes(const void *header);
  * err->status NO_MEMORY.
  */
 enum ugst_slot_state ugst_slot_decode(const void *slot, size_t slot_bytes,
-				      struct ugst_label *label_out,
-				      struct ugds_st_error *err);
+                                      struct ugst_label *label_out,
+                                      struct ugds_st_error *err);
 
 /*
  * ugst_slot_encode() - a slot as bytes: header, catalog, zeros up to a
@@ -66,7 +66,7 @@ enum ugst_slot_state ugst_slot_decode(const void *slot, size_t slot_bytes,
  * Return: OK; NO_SPACE (the catalog does not fit); NO_MEMORY.
  */
 int ugst_slot_encode(const struct ugst_label *label, void **slot_out,
-		     size_t *slot_bytes_out, struct ugds_st_error *err);
+                     size_t *slot_bytes_out, struct ugds_st_error *err);
 
 /*
  * ugst_label_choose() - which of two slots counts.
@@ -78,8 +78,8 @@ int ugst_slot_encode(const struct ugst_label *label, void **slot_out,
  * @slot_out: 0 or 1.
  */
 int ugst_label_choose(const enum ugst_slot_state states[UGST_SLOT_COUNT],
-		      const struct ugst_label labels[UGST_SLOT_COUNT],
-		      unsigned *slot_out, struct ugds_st_error *err);
+                      const struct ugst_label labels[UGST_SLOT_COUNT],
+                      unsigned *slot_out, struct ugds_st_error *err);
 
 void ugst_label_free(struct ugst_label *label);
 

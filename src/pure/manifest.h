@@ -18,7 +18,7 @@
 struct ugst_manifest_volume {
 	struct ugst_volume_record record;
 	uint64_t label_sequence; /* at publication; an older label is stale */
-	char *path;		 /* where it was: a hint only */
+	char *path;              /* where it was: a hint only */
 };
 
 /* One copy of a shard. Physical byte = volume start + base_lba x lba_bytes +
@@ -33,7 +33,7 @@ struct ugst_manifest_copy {
 
 struct ugst_manifest_shard {
 	char *name;
-	uint64_t bytes;	     /* of the unchanged shard */
+	uint64_t bytes;      /* of the unchanged shard */
 	uint64_t json_bytes; /* N: its header is 8 + N bytes */
 	struct ugst_hash header_hash;
 	struct ugst_hash hash;
@@ -67,11 +67,11 @@ struct ugst_manifest {
  * Return: OK; FORMAT; UNSUPPORTED (major version); NO_MEMORY.
  */
 int ugst_manifest_parse(const char *json, size_t json_bytes,
-			struct ugst_manifest *manifest_out,
-			struct ugds_st_error *err);
+                        struct ugst_manifest *manifest_out,
+                        struct ugds_st_error *err);
 
 int ugst_manifest_print(const struct ugst_manifest *manifest, char **json_out,
-			size_t *bytes_out, struct ugds_st_error *err);
+                        size_t *bytes_out, struct ugds_st_error *err);
 
 /* A zeroed manifest is fine. */
 void ugst_manifest_free(struct ugst_manifest *manifest);

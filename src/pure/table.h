@@ -44,8 +44,8 @@ void ugst_table_free(struct ugst_table *table);
  * by number in err->text); NO_MEMORY. On failure the table may only be freed.
  */
 int ugst_table_add_shard(struct ugst_table *table, struct ugst_header *header,
-			 uint32_t shard, const uint64_t *left_out,
-			 size_t left_out_count, struct ugds_st_error *err);
+                         uint32_t shard, const uint64_t *left_out,
+                         size_t left_out_count, struct ugds_st_error *err);
 
 /* Last step: give every tensor its owner. */
 void ugst_table_set_owner(struct ugst_table *table, const void *owner);
@@ -54,11 +54,11 @@ size_t ugst_table_count(const struct ugst_table *table);
 
 /* NULL past the end. */
 const struct ugds_st_tensor *ugst_table_at(const struct ugst_table *table,
-					   size_t index);
+                                           size_t index);
 
 /* NULL: absent. */
 const struct ugds_st_tensor *ugst_table_find(const struct ugst_table *table,
-					     const char *name,
-					     size_t name_bytes);
+                                             const char *name,
+                                             size_t name_bytes);
 
 #endif /* UGST_TABLE_H */

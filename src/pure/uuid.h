@@ -19,7 +19,7 @@ int ugst_uuid_compare(const struct ugst_uuid *a, const struct ugst_uuid *b);
 
 /* Return: text. */
 char *ugst_uuid_text(const struct ugst_uuid *uuid,
-		     char text[UGST_UUID_TEXT_BYTES]);
+                     char text[UGST_UUID_TEXT_BYTES]);
 
 /* false: not the text form (either case is taken). */
 bool ugst_uuid_from_text(const char *text, struct ugst_uuid *uuid_out);

@@ -27,16 +27,16 @@ struct ugst_source_shard {
 	char *name; /* as the index has it, or the file's name */
 	char *path; /* to open */
 	struct ugst_file_stamp stamp;
-	uint64_t json_bytes;	      /* N */
+	uint64_t json_bytes;          /* N */
 	struct ugst_hash header_hash; /* of 8 + N bytes */
 	struct ugst_header header;    /* parsed */
-	uint64_t *left_out;	      /* sorted indexes into header.tensors */
+	uint64_t *left_out;           /* sorted indexes into header.tensors */
 	size_t left_out_count;
 };
 
 struct ugst_checkpoint {
 	char *model; /* "org/name" of a hub cache path, else the folder's name,
-			or the file's without its ending */
+	                or the file's without its ending */
 	size_t shard_count;
 	struct ugst_source_shard *shards; /* in order of name */
 };
@@ -52,8 +52,8 @@ struct ugst_checkpoint {
  * Return: OK; NOT_FOUND (all missing shards are named); FORMAT; NO_MEMORY; IO.
  */
 int ugst_checkpoint_open(const char *path,
-			 struct ugst_checkpoint *checkpoint_out,
-			 struct ugds_st_error *err);
+                         struct ugst_checkpoint *checkpoint_out,
+                         struct ugds_st_error *err);
 
 void ugst_checkpoint_free(struct ugst_checkpoint *checkpoint);
 
@@ -61,6 +61,6 @@ void ugst_checkpoint_free(struct ugst_checkpoint *checkpoint);
 bool ugst_file_stamp(int fd, struct ugst_file_stamp *stamp_out);
 
 bool ugst_file_stamp_equal(const struct ugst_file_stamp *a,
-			   const struct ugst_file_stamp *b);
+                           const struct ugst_file_stamp *b);
 
 #endif /* UGST_CHECKPOINT_H */
