@@ -10,8 +10,8 @@
 
 /* The smallest run of whole blocks that covers a payload. */
 struct ugst_envelope {
-	uint64_t off;   /* on the device, a multiple of the LBA size */
-	uint64_t bytes; /* likewise; 0 for a payload of 0 bytes */
+	uint64_t off;        /* on the device, a multiple of the LBA size */
+	uint64_t bytes;      /* likewise; 0 for a payload of 0 bytes */
 	uint64_t skew_bytes; /* payload start minus off */
 };
 
@@ -21,7 +21,7 @@ struct ugst_envelope {
  * @payload_off + @payload_bytes must leave room for one block below 2^64.
  */
 struct ugst_envelope ugst_envelope(uint64_t payload_off, uint64_t payload_bytes,
-				   uint32_t lba_bytes);
+                                   uint32_t lba_bytes);
 
 /*
  * A payload in registered memory, cut in three: head and tail are staged, the
@@ -46,7 +46,7 @@ struct ugst_placement {
  * @min_bytes: a middle smaller than this is not worth an entry of its own.
  */
 struct ugst_placement ugst_place(uint64_t payload_off, uint64_t payload_bytes,
-				 uint64_t buffer_off, uint32_t lba_bytes,
-				 uint64_t min_bytes);
+                                 uint64_t buffer_off, uint32_t lba_bytes,
+                                 uint64_t min_bytes);
 
 #endif /* UGST_ENVELOPE_H */

@@ -21,10 +21,10 @@ struct ugst_segment {
 	uint64_t device_off; /* of the payload's first byte */
 	uint64_t bytes;      /* > 0 */
 	char *dst;
-	char *base; /* registration that holds dst; NULL: staged */
+	char *base;       /* registration that holds dst; NULL: staged */
 	uint32_t request; /* the caller's number for it */
-	bool slack; /* memory around dst, up to whole blocks, is ours to
-		       overwrite: our own arrays */
+	bool slack;       /* memory around dst, up to whole blocks, is ours to
+	                     overwrite: our own arrays */
 	bool shared; /* set by the plan: overlaps another segment's payload */
 	uint64_t reach; /* set by the plan: largest end up to here */
 };
@@ -73,9 +73,8 @@ uint64_t ugst_plan_entry_bytes(uint32_t command_bytes);
  * Return: OK; NO_MEMORY.
  */
 int ugst_plan_build(struct ugst_plan *plan, struct ugst_segment *segments,
-		    size_t segment_count,
-		    const struct ugst_ugds_limits *limits,
-		    struct ugds_st_error *err);
+                    size_t segment_count, const struct ugst_ugds_limits *limits,
+                    struct ugds_st_error *err);
 
 /* A zeroed plan is fine. */
 void ugst_plan_free(struct ugst_plan *plan);
@@ -93,6 +92,6 @@ void ugst_plan_advance(struct ugst_plan *plan, const struct ugst_entry *entry);
  * share bytes, some of them may not.
  */
 void ugst_plan_segments(const struct ugst_plan *plan, uint64_t device_off,
-			uint64_t bytes, size_t *first_out, size_t *end_out);
+                        uint64_t bytes, size_t *first_out, size_t *end_out);
 
 #endif /* UGST_PLAN_H */

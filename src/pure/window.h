@@ -22,7 +22,7 @@ struct ugst_window {
 	uint32_t span_commands; /* oldest unreported to newest */
 	unsigned oldest;        /* position of the oldest unreported */
 	unsigned next;          /* position of the next entry: entries since
-				   the window was last empty */
+	                           the window was last empty */
 	unsigned in_flight;     /* entries */
 	uint32_t commands[UGST_WINDOW_ENTRIES];
 	bool reported[UGST_WINDOW_ENTRIES];
