@@ -26,6 +26,16 @@ int ugst_scan_fail(const struct ugst_scan *scan, const char *at,
 	                    (size_t)(at - scan->text), text);
 }
 
+int ugst_scan_fail_utf8(const struct ugst_scan *scan, const char *at)
+{
+	return ugst_fail_at(scan->err, UGDS_ST_FORMAT,
+	                    (uint64_t)(at - scan->text),
+	                    "%s is not UTF-8 at byte %zu: expected a "
+	                    "well-formed character, found byte 0x%02x",
+	                    scan->what, (size_t)(at - scan->text),
+	                    (unsigned)(unsigned char)*at);
+}
+
 /* The byte at a place, as an error prints it. */
 static const char *found(const struct ugst_scan *scan, const char *at,
                          char text[16])
@@ -137,16 +147,6 @@ static size_t check_escape(const struct ugst_scan *scan, const char *at)
 	return 6;
 }
 
-static int fail_utf8(const struct ugst_scan *scan, const char *at)
-{
-	return ugst_fail_at(scan->err, UGDS_ST_FORMAT,
-	                    (uint64_t)(at - scan->text),
-	                    "%s is not UTF-8 at byte %zu: expected a "
-	                    "well-formed character, found byte 0x%02x",
-	                    scan->what, (size_t)(at - scan->text),
-	                    (unsigned)(unsigned char)*at);
-}
-
 /*
  * Pass over one byte that any_special() stops at, or an ordinary one.
  * Return: bytes; 0: failed.
@@ -170,7 +170,7 @@ static size_t check_char(const struct ugst_scan *scan, const char *at,
 	}
 	bytes = ugst_utf8_char_bytes(at, (size_t)(scan->end - at));
 	if (bytes == 0)
-		(void)fail_utf8(scan, at);
+		(void)ugst_scan_fail_utf8(scan, at);
 	return bytes;
 }
 

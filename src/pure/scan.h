@@ -45,6 +45,9 @@ static inline struct ugst_scan ugst_scan_over(const char *text, size_t bytes,
 int ugst_scan_fail(const struct ugst_scan *scan, const char *at,
                    const char *fmt, ...) UGST_PRINTF(3, 4);
 
+/* FORMAT: "<what> is not UTF-8 at byte <n>: ...". */
+int ugst_scan_fail_utf8(const struct ugst_scan *scan, const char *at);
+
 /* FORMAT: "..., expected <wanted>, found <the byte at scan->at>". */
 int ugst_scan_expected(const struct ugst_scan *scan, const char *wanted);
 
