@@ -43,8 +43,12 @@ UGST_API unsigned ugds_st_dtype_bits(int dtype)
 
 int ugst_dtype_from_name(const char *name, size_t name_bytes)
 {
+	if (name_bytes == 0)
+		return 0;
+	/* The last byte tells most of those apart that are of one length. */
 	for (size_t i = 1; i < UGST_COUNT(dtypes); i++)
 		if (dtypes[i].name_bytes == name_bytes &&
+		    dtypes[i].name[name_bytes - 1] == name[name_bytes - 1] &&
 		    memcmp(dtypes[i].name, name, name_bytes) == 0)
 			return (int)i;
 	return 0;

@@ -43,13 +43,6 @@ enum {
 	FIELDS_ALL = 7
 };
 
-static int expect(struct parser *parser, char byte, const char *wanted)
-{
-	if (ugst_scan_take(&parser->scan, byte))
-		return UGDS_ST_OK;
-	return ugst_scan_expected(&parser->scan, wanted);
-}
-
 /* ----------------------------------------------------------------- fields */
 
 static int parse_dtype_name(struct parser *parser, const char *wanted,
@@ -90,14 +83,15 @@ static int parse_dtype_object(struct parser *parser, int *dtype_out)
 	scan->at++;
 	status = parse_dtype_name(parser, "a dtype", dtype_out);
 	if (!status)
-		status = expect(parser, ':', "':' after a dtype");
+		status =
+		    ugst_scan_expect(&parser->scan, ':', "':' after a dtype");
 	if (status)
 		return status;
 	ugst_scan_space(scan);
 	if (scan->end - scan->at < 4 || memcmp(scan->at, "null", 4) != 0)
 		return ugst_scan_expected(scan, "null");
 	scan->at += 4;
-	return expect(parser, '}', "'}' after a dtype");
+	return ugst_scan_expect(&parser->scan, '}', "'}' after a dtype");
 }
 
 static int parse_dtype(struct parser *parser, struct ugst_header_tensor *tensor)
@@ -121,7 +115,8 @@ static int add_dim(struct parser *parser, uint64_t dim)
 
 static int parse_shape(struct parser *parser, struct ugst_header_tensor *tensor)
 {
-	int status = expect(parser, '[', "the shape as an array");
+	int status =
+	    ugst_scan_expect(&parser->scan, '[', "the shape as an array");
 
 	tensor->rank = 0;
 	if (status || ugst_scan_take(&parser->scan, ']'))
@@ -137,7 +132,8 @@ static int parse_shape(struct parser *parser, struct ugst_header_tensor *tensor)
 			return status;
 		tensor->rank++;
 	} while (ugst_scan_take(&parser->scan, ','));
-	return expect(parser, ']', "',' or ']' after a dimension");
+	return ugst_scan_expect(&parser->scan, ']',
+	                        "',' or ']' after a dimension");
 }
 
 static int parse_offsets(struct parser *parser,
@@ -145,43 +141,76 @@ static int parse_offsets(struct parser *parser,
 {
 	static const char wanted[] = "a byte offset as a whole number";
 	struct ugst_scan *scan = &parser->scan;
-	int status = expect(parser, '[', "data_offsets as an array");
+	int status =
+	    ugst_scan_expect(&parser->scan, '[', "data_offsets as an array");
 
 	if (!status)
 		status = ugst_scan_uint(scan, wanted, &tensor->begin);
 	if (!status)
-		status = expect(parser, ',', "',' and the second data offset");
+		status = ugst_scan_expect(&parser->scan, ',',
+		                          "',' and the second data offset");
 	if (!status)
 		status = ugst_scan_uint(scan, wanted, &tensor->end);
 	if (!status)
-		status = expect(parser, ']', "']' after two data offsets");
+		status = ugst_scan_expect(&parser->scan, ']',
+		                          "']' after two data offsets");
 	return status;
 }
 
 /* ---------------------------------------------------------------- entries */
 
+/* The first of some fields. */
+static const char *field_name(unsigned fields)
+{
+	return fields & FIELD_DTYPE   ? "dtype"
+	       : fields & FIELD_SHAPE ? "shape"
+	                              : "data_offsets";
+}
+
+/* The name of a member and its colon; *field_out is 0 for an unknown one. */
+static int parse_field_name(struct ugst_scan *scan, unsigned *field_out)
+{
+	struct ugst_string name;
+	int status;
+
+	ugst_scan_space(scan);
+	*field_out = ugst_scan_usual(scan, "\"dtype\":", 8)   ? FIELD_DTYPE
+	             : ugst_scan_usual(scan, "\"shape\":", 8) ? FIELD_SHAPE
+	             : ugst_scan_usual(scan, "\"data_offsets\":", 15)
+	                 ? FIELD_OFFSETS
+	                 : 0;
+	if (*field_out)
+		return UGDS_ST_OK;
+	status = ugst_scan_string(scan, "a member name", &name);
+	if (!status)
+		status = ugst_scan_expect(scan, ':', "':' after a member name");
+	if (status)
+		return status;
+	if (UGST_SCAN_IS(&name, "dtype"))
+		*field_out = FIELD_DTYPE;
+	else if (UGST_SCAN_IS(&name, "shape"))
+		*field_out = FIELD_SHAPE;
+	else if (UGST_SCAN_IS(&name, "data_offsets"))
+		*field_out = FIELD_OFFSETS;
+	return UGDS_ST_OK;
+}
+
 static int parse_field(struct parser *parser, struct ugst_header_tensor *tensor,
                        unsigned *seen)
 {
 	struct ugst_scan *scan = &parser->scan;
-	struct ugst_string name;
-	unsigned field = 0;
-	int status = ugst_scan_string(scan, "a member name", &name);
+	unsigned field;
+	int status;
+	const char *name;
 
-	if (!status)
-		status = expect(parser, ':', "':' after a member name");
+	(void)ugst_scan_peek(scan);
+	name = scan->at;
+	status = parse_field_name(scan, &field);
 	if (status)
 		return status;
-	if (UGST_SCAN_IS(&name, "dtype"))
-		field = FIELD_DTYPE;
-	else if (UGST_SCAN_IS(&name, "shape"))
-		field = FIELD_SHAPE;
-	else if (UGST_SCAN_IS(&name, "data_offsets"))
-		field = FIELD_OFFSETS;
 	if (*seen & field)
-		return ugst_scan_fail(scan, name.raw - 1,
-		                      "%.*s twice in one entry",
-		                      (int)name.raw_bytes, name.raw);
+		return ugst_scan_fail(scan, name, "%s twice in one entry",
+		                      field_name(field));
 	*seen |= field;
 	switch (field) {
 	case FIELD_DTYPE:
@@ -208,7 +237,8 @@ static int parse_entry_object(struct parser *parser,
 			if (status)
 				return status;
 		} while (ugst_scan_take(scan, ','));
-		status = expect(parser, '}', "',' or '}' after a member");
+		status = ugst_scan_expect(&parser->scan, '}',
+		                          "',' or '}' after a member");
 		if (status)
 			return status;
 	}
@@ -228,15 +258,18 @@ static int parse_entry_array(struct parser *parser,
 	int status = parse_dtype(parser, tensor);
 
 	if (!status)
-		status = expect(parser, ',', "',' and a shape");
+		status =
+		    ugst_scan_expect(&parser->scan, ',', "',' and a shape");
 	if (!status)
 		status = parse_shape(parser, tensor);
 	if (!status)
-		status = expect(parser, ',', "',' and data_offsets");
+		status = ugst_scan_expect(&parser->scan, ',',
+		                          "',' and data_offsets");
 	if (!status)
 		status = parse_offsets(parser, tensor);
 	if (!status)
-		status = expect(parser, ']', "']' after data_offsets");
+		status = ugst_scan_expect(&parser->scan, ']',
+		                          "']' after data_offsets");
 	return status;
 }
 
@@ -331,22 +364,25 @@ static int parse_metadata(struct parser *parser, const struct ugst_string *name)
 	parser->metadata_seen = true;
 	if (ugst_scan_peek(scan) == 'n')
 		return ugst_scan_skip(scan, 1);
-	status = expect(parser, '{', "__metadata__ as an object");
+	status =
+	    ugst_scan_expect(&parser->scan, '{', "__metadata__ as an object");
 	if (status || ugst_scan_take(scan, '}'))
 		return status;
 	do {
 		status =
 		    ugst_scan_string(scan, "a name in __metadata__", &string);
 		if (!status)
-			status = expect(parser, ':',
-			                "':' after a name in __metadata__");
+			status = ugst_scan_expect(
+			    &parser->scan, ':',
+			    "':' after a name in __metadata__");
 		if (!status)
 			status = ugst_scan_string(
 			    scan, "a string as value in __metadata__", &string);
 		if (status)
 			return status;
 	} while (ugst_scan_take(scan, ','));
-	return expect(parser, '}', "',' or '}' after a value in __metadata__");
+	return ugst_scan_expect(&parser->scan, '}',
+	                        "',' or '}' after a value in __metadata__");
 }
 
 static int parse_member(struct parser *parser)
@@ -355,7 +391,8 @@ static int parse_member(struct parser *parser)
 	int status = ugst_scan_string(&parser->scan, "a tensor name", &name);
 
 	if (!status)
-		status = expect(parser, ':', "':' after a tensor name");
+		status = ugst_scan_expect(&parser->scan, ':',
+		                          "':' after a tensor name");
 	if (status)
 		return status;
 	if (UGST_SCAN_IS(&name, "__metadata__"))
@@ -366,7 +403,7 @@ static int parse_member(struct parser *parser)
 static int parse_root(struct parser *parser)
 {
 	struct ugst_scan *scan = &parser->scan;
-	int status = expect(parser, '{', "'{'");
+	int status = ugst_scan_expect(&parser->scan, '{', "'{'");
 
 	if (status)
 		return status;
@@ -376,7 +413,8 @@ static int parse_root(struct parser *parser)
 			if (status)
 				return status;
 		} while (ugst_scan_take(scan, ','));
-		status = expect(parser, '}', "',' or '}' after an entry");
+		status = ugst_scan_expect(&parser->scan, '}',
+		                          "',' or '}' after an entry");
 		if (status)
 			return status;
 	}

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/le.h"
 #include "base/utf8.h"
 #include "pure/scan.h"
 
@@ -64,15 +65,37 @@ int ugst_scan_expected(const struct ugst_scan *scan, const char *wanted)
 
 #define EACH_BYTE(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* Is any of eight bytes a quote, a backslash, below 0x20 or above 0x7f? */
-static inline bool any_special(uint64_t word)
+/*
+ * Bytes at the start of eight that are plain: no quote, no backslash, not below
+ * 0x20, not above 0x7f. The lowest byte that is special is always seen; those
+ * above it may be seen wrongly, by the borrow, which does no harm.
+ */
+static inline size_t plain_bytes(const char *at)
 {
+	uint64_t word = ugst_get_le64(at);
 	uint64_t quote = word ^ EACH_BYTE('"');
 	uint64_t backslash = word ^ EACH_BYTE('\\');
-	uint64_t hit = (word - EACH_BYTE(0x20)) | (quote - EACH_BYTE(1)) |
-	               (backslash - EACH_BYTE(1)) | word;
+	uint64_t special = (word - EACH_BYTE(0x20)) | (quote - EACH_BYTE(1)) |
+	                   (backslash - EACH_BYTE(1)) | word;
 
-	return (hit & EACH_BYTE(0x80)) != 0;
+	special &= EACH_BYTE(0x80);
+	return special ? (size_t)__builtin_ctzll(special) / 8 : 8;
+}
+
+/* The first byte of [at, end) that is not plain; end: none. */
+static inline const char *skip_plain(const char *at, const char *end)
+{
+	while (end - at >= 8) {
+		size_t bytes = plain_bytes(at);
+
+		at += bytes;
+		if (bytes < 8)
+			return at;
+	}
+	while (at < end && *at != '"' && *at != '\\' &&
+	       (unsigned char)*at >= 0x20 && (unsigned char)*at < 0x80)
+		at++;
+	return at;
 }
 
 static int hex_value(char c)
@@ -148,7 +171,7 @@ static size_t check_escape(const struct ugst_scan *scan, const char *at)
 }
 
 /*
- * Pass over one byte that any_special() stops at, or an ordinary one.
+ * Pass over one character that is not plain.
  * Return: bytes; 0: failed.
  */
 static size_t check_char(const struct ugst_scan *scan, const char *at,
@@ -184,28 +207,18 @@ int ugst_scan_string(struct ugst_scan *scan, const char *wanted,
 		return ugst_scan_expected(scan, wanted);
 	at = scan->at + 1;
 	string.raw = at;
-	while (at < scan->end) {
-		uint64_t word;
+	for (;;) {
 		size_t bytes;
 
-		if (scan->end - at >= 8) {
-			memcpy(&word, at, 8);
-			if (!any_special(word)) {
-				at += 8;
-				continue;
-			}
-		}
-		while (at < scan->end && *at != '"' && *at != '\\' &&
-		       (unsigned char)*at >= 0x20 && (unsigned char)*at < 0x80)
-			at++;
-		if (at < scan->end && *at == '"') {
+		at = skip_plain(at, scan->end);
+		if (at == scan->end)
+			break;
+		if (*at == '"') {
 			string.raw_bytes = (size_t)(at - string.raw);
 			scan->at = at + 1;
 			*string_out = string;
 			return UGDS_ST_OK;
 		}
-		if (at == scan->end)
-			break;
 		bytes = check_char(scan, at, &string);
 		if (bytes == 0)
 			return UGDS_ST_FORMAT;

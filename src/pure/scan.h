@@ -12,6 +12,9 @@
 
 #include "base/common.h"
 
+/* Errors are rare: their code is kept out of the way of the rest. */
+#define UGST_COLD __attribute__((cold))
+
 /* Objects and arrays that may be open at once: serde_json refuses the 128th. */
 #define UGST_SCAN_DEPTH_MAX 127u
 
@@ -43,13 +46,14 @@ static inline struct ugst_scan ugst_scan_over(const char *text, size_t bytes,
  * @at: the byte meant, in [text, end].
  */
 int ugst_scan_fail(const struct ugst_scan *scan, const char *at,
-                   const char *fmt, ...) UGST_PRINTF(3, 4);
+                   const char *fmt, ...) UGST_PRINTF(3, 4) UGST_COLD;
 
 /* FORMAT: "<what> is not UTF-8 at byte <n>: ...". */
-int ugst_scan_fail_utf8(const struct ugst_scan *scan, const char *at);
+int ugst_scan_fail_utf8(const struct ugst_scan *scan, const char *at) UGST_COLD;
 
 /* FORMAT: "..., expected <wanted>, found <the byte at scan->at>". */
-int ugst_scan_expected(const struct ugst_scan *scan, const char *wanted);
+int ugst_scan_expected(const struct ugst_scan *scan,
+                       const char *wanted) UGST_COLD;
 
 /* Skip white space. */
 static inline void ugst_scan_space(struct ugst_scan *scan)
@@ -75,6 +79,26 @@ static inline bool ugst_scan_take(struct ugst_scan *scan, char byte)
 	return true;
 }
 
+/* Take the byte, or say what was wanted. Return: OK; FORMAT. */
+static inline int ugst_scan_expect(struct ugst_scan *scan, char byte,
+                                   const char *wanted)
+{
+	if (ugst_scan_take(scan, byte))
+		return UGDS_ST_OK;
+	return ugst_scan_expected(scan, wanted);
+}
+
+/* Take these bytes if they come next: for spellings that are usual. */
+static inline bool ugst_scan_usual(struct ugst_scan *scan, const char *usual,
+                                   size_t usual_bytes)
+{
+	if ((size_t)(scan->end - scan->at) < usual_bytes ||
+	    memcmp(scan->at, usual, usual_bytes) != 0)
+		return false;
+	scan->at += usual_bytes;
+	return true;
+}
+
 /*
  * ugst_scan_string() - a string: UTF-8, escapes and surrogate pairs checked.
  *
@@ -95,7 +119,7 @@ bool ugst_scan_is(const struct ugst_string *string, const char *literal,
 	ugst_scan_is(string, literal, sizeof(literal) - 1)
 
 /* Where scan_uint() cannot do it: says why. Return: FORMAT. */
-int ugst_scan_uint_fail(struct ugst_scan *scan, const char *wanted);
+int ugst_scan_uint_fail(struct ugst_scan *scan, const char *wanted) UGST_COLD;
 
 /*
  * ugst_scan_uint() - an integer from 0 to 2^64 - 1, exactly, no fraction and no
@@ -110,13 +134,14 @@ static inline int ugst_scan_uint(struct ugst_scan *scan, const char *wanted,
 
 	ugst_scan_space(scan);
 	start = at = scan->at;
-	while (at < scan->end && *at >= '0' && *at <= '9') {
+	for (; at < scan->end && *at >= '0' && *at <= '9'; at++) {
 		uint64_t digit = (uint64_t)(*at - '0');
 
-		if (__builtin_mul_overflow(value, (uint64_t)10, &value) ||
-		    __builtin_add_overflow(value, digit, &value))
+		/* Nineteen digits fit without a look. */
+		if (at - start >= 19 && (value > UINT64_MAX / 10 ||
+		                         value * 10 > UINT64_MAX - digit))
 			return ugst_scan_uint_fail(scan, wanted);
-		at++;
+		value = value * 10 + digit;
 	}
 	if (at == start || (*start == '0' && at - start > 1) ||
 	    (at < scan->end && (*at == '.' || *at == 'e' || *at == 'E')))
