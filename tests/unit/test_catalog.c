@@ -44,7 +44,7 @@ static void good_is_read(void **state)
 	char text[UGST_HASH_TEXT_BYTES];
 
 	(void)state;
-	check_ok(ugst_catalog_parse(good, strlen(good), &catalog, &err), err);
+	assert_ok(ugst_catalog_parse(good, strlen(good), &catalog, &err), err);
 	assert_false(catalog.has_unknown);
 	assert_int_equal(catalog.volume.lba_bytes, 4096);
 	assert_int_equal(catalog.volume.bytes, 67108864);
@@ -93,8 +93,8 @@ static void round_trip(void **state)
 	size_t bytes;
 
 	(void)state;
-	check_ok(ugst_catalog_parse(good, strlen(good), &catalog, &err), err);
-	check_ok(ugst_catalog_print(&catalog, &text, &bytes, &err), err);
+	assert_ok(ugst_catalog_parse(good, strlen(good), &catalog, &err), err);
+	assert_ok(ugst_catalog_print(&catalog, &text, &bytes, &err), err);
 	assert_string_equal(text, good);
 	free(text);
 	ugst_catalog_free(&catalog);
@@ -193,7 +193,7 @@ static void unknown_members(void **state)
 		struct ugds_st_error err;
 		char *text = spoil(good, places[i][0], places[i][1]);
 
-		check_ok(ugst_catalog_parse(text, strlen(text), &catalog, &err),
+		assert_ok(ugst_catalog_parse(text, strlen(text), &catalog, &err),
 		         err);
 		if (!catalog.has_unknown)
 			fail_msg("not seen: %s", places[i][1]);
@@ -214,10 +214,10 @@ static void no_identity(void **state)
 	size_t bytes;
 
 	(void)state;
-	check_ok(ugst_catalog_parse(bare, strlen(bare), &catalog, &err), err);
+	assert_ok(ugst_catalog_parse(bare, strlen(bare), &catalog, &err), err);
 	assert_false(catalog.volume.identity.known);
 	assert_int_equal(catalog.object_count, 0);
-	check_ok(ugst_catalog_print(&catalog, &text, &bytes, &err), err);
+	assert_ok(ugst_catalog_print(&catalog, &text, &bytes, &err), err);
 	assert_string_equal(text, bare);
 	free(text);
 	ugst_catalog_free(&catalog);
@@ -303,7 +303,7 @@ static void capacity(void **state)
 		                         .bytes = UGST_OFF_MAX,
 		                         .name = name};
 	}
-	check_ok(ugst_catalog_print(&catalog, &text, &bytes, &err), err);
+	assert_ok(ugst_catalog_print(&catalog, &text, &bytes, &err), err);
 	if (bytes > UGST_CATALOG_MAX_BYTES)
 		fail_msg("%zu bytes", bytes);
 	free(text);

@@ -13,7 +13,7 @@ static struct ugst_json *parse(const char *text)
 	struct ugds_st_error err;
 	struct ugst_json *root = NULL;
 
-	check_ok(ugst_json_parse(text, strlen(text), &root, &err), err);
+	assert_ok(ugst_json_parse(text, strlen(text), &root, &err), err);
 	return root;
 }
 
@@ -54,14 +54,14 @@ static void long_numbers(void **state)
 
 	(void)state;
 	snprintf(text, sizeof(text), "{\"a\":1%061d}", 0);
-	check_ok(ugst_json_parse(text, strlen(text), &root, &err), err);
+	assert_ok(ugst_json_parse(text, strlen(text), &root, &err), err);
 	ugst_json_free(root);
 	snprintf(text, sizeof(text), "{\"a\":1%063d}", 0);
 	check_fails(ugst_json_parse(text, strlen(text), &root, &err),
 	            UGDS_ST_FORMAT, err, "number");
 	/* Digits in a string, and an escaped quote before them, are none. */
 	snprintf(text, sizeof(text), "{\"a\":\"\\\"1%080d\"}", 0);
-	check_ok(ugst_json_parse(text, strlen(text), &root, &err), err);
+	assert_ok(ugst_json_parse(text, strlen(text), &root, &err), err);
 	ugst_json_free(root);
 }
 
@@ -78,10 +78,10 @@ static void u64_spellings(void **state)
 	uint64_t value = 7;
 
 	(void)state;
-	check_ok(ugst_json_get_u64(root, "max", 0, UINT64_MAX, &value, &err),
+	assert_ok(ugst_json_get_u64(root, "max", 0, UINT64_MAX, &value, &err),
 	         err);
 	assert_true(value == UINT64_MAX);
-	check_ok(ugst_json_get_u64(root, "zero", 0, 0, &value, &err), err);
+	assert_ok(ugst_json_get_u64(root, "zero", 0, 0, &value, &err), err);
 	assert_true(value == 0);
 	for (size_t i = 0; i < UGST_COUNT(bad); i++)
 		check_fails(ugst_json_get_u64(root, bad[i], 0, UINT64_MAX,
@@ -105,7 +105,7 @@ static void whole_numbers(void **state)
 	uint32_t value;
 
 	(void)state;
-	check_ok(ugst_json_get_u32(root, "max", 0, UINT32_MAX, &value, &err),
+	assert_ok(ugst_json_get_u32(root, "max", 0, UINT32_MAX, &value, &err),
 	         err);
 	assert_true(value == UINT32_MAX);
 	for (size_t i = 0; i < UGST_COUNT(bad); i++)
@@ -126,7 +126,7 @@ static void hex_members(void **state)
 	uint8_t bytes[2];
 
 	(void)state;
-	check_ok(ugst_json_get_hex(root, "ok", bytes, 2, &err), err);
+	assert_ok(ugst_json_get_hex(root, "ok", bytes, 2, &err), err);
 	assert_int_equal(bytes[0], 0);
 	assert_int_equal(bytes[1], 0xff);
 	for (size_t i = 0; i < UGST_COUNT(bad); i++)
@@ -150,11 +150,11 @@ static void members(void **state)
 	assert_false(ugst_json_has(root, "d"));
 	/* Names are told apart by case. */
 	assert_string_equal(ugst_json_unknown(root, known), "A");
-	check_ok(ugst_json_get_object(root, "a", &value, &err), err);
+	assert_ok(ugst_json_get_object(root, "a", &value, &err), err);
 	assert_null(ugst_json_unknown(value, known));
-	check_ok(ugst_json_get_array(root, "b", &value, &count, &err), err);
+	assert_ok(ugst_json_get_array(root, "b", &value, &count, &err), err);
 	assert_int_equal(count, 3);
-	check_ok(ugst_json_get_string(root, "c", &text, &err), err);
+	assert_ok(ugst_json_get_string(root, "c", &text, &err), err);
 	assert_string_equal(text, "t");
 	check_fails(ugst_json_get_object(root, "b", &value, &err),
 	            UGDS_ST_FORMAT, err, "expected an object, found an array");
@@ -186,7 +186,7 @@ static void written(void **state)
 	/* A parent that could not be made is passed on without harm. */
 	assert_null(ugst_json_add_object(NULL, "x"));
 	assert_false(ugst_json_add_string(NULL, "x", "y"));
-	check_ok(ugst_json_print(root, false, &text, &text_bytes, &err), err);
+	assert_ok(ugst_json_print(root, false, &text, &text_bytes, &err), err);
 	assert_string_equal(text, "{\"u\":\"18446744073709551615\","
 	                          "\"m\":4294967295,"
 	                          "\"h\":\"dead\",\"l\":[\"a\\\"\\n\",{}]}");

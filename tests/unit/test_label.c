@@ -33,7 +33,7 @@ static uint8_t *encode(const struct ugst_label *label, size_t *bytes_out)
 	struct ugds_st_error err;
 	void *slot = NULL;
 
-	check_ok(ugst_slot_encode(label, &slot, bytes_out, &err), err);
+	assert_ok(ugst_slot_encode(label, &slot, bytes_out, &err), err);
 	return slot;
 }
 

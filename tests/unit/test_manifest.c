@@ -38,7 +38,7 @@ static void good_is_read(void **state)
 	const struct ugst_manifest_shard *shard;
 
 	(void)state;
-	check_ok(ugst_manifest_parse(good, strlen(good), &manifest, &err), err);
+	assert_ok(ugst_manifest_parse(good, strlen(good), &manifest, &err), err);
 	assert_int_equal(manifest.checkpoint.bytes[0], 0x11);
 	assert_string_equal(manifest.model, "org/name");
 	assert_int_equal(manifest.generation, 3);
@@ -78,12 +78,12 @@ static void round_trip(void **state)
 	size_t used = 0;
 
 	(void)state;
-	check_ok(ugst_manifest_parse(good, strlen(good), &manifest, &err), err);
-	check_ok(ugst_manifest_print(&manifest, &text, &bytes, &err), err);
+	assert_ok(ugst_manifest_parse(good, strlen(good), &manifest, &err), err);
+	assert_ok(ugst_manifest_print(&manifest, &text, &bytes, &err), err);
 	ugst_manifest_free(&manifest);
 	assert_int_equal(bytes, strlen(text));
-	check_ok(ugst_manifest_parse(text, bytes, &manifest, &err), err);
-	check_ok(ugst_manifest_print(&manifest, &again, &bytes, &err), err);
+	assert_ok(ugst_manifest_parse(text, bytes, &manifest, &err), err);
+	assert_ok(ugst_manifest_print(&manifest, &again, &bytes, &err), err);
 	ugst_manifest_free(&manifest);
 	assert_string_equal(text, again);
 	free(again);
@@ -172,7 +172,7 @@ static void unknown_members_are_ignored(void **state)
 		struct ugds_st_error err;
 		char *text = spoil(good, places[i][0], places[i][1]);
 
-		check_ok(
+		assert_ok(
 		    ugst_manifest_parse(text, strlen(text), &manifest, &err),
 		    err);
 		ugst_manifest_free(&manifest);
