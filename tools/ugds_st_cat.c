@@ -314,8 +314,10 @@ static int run_checkpoint(const struct options *options)
 
 static int check(const struct options *options)
 {
-	if (!options->path)
-		return cli_usage("expected a manifest or checkpoint");
+	if (!options->path) {
+		(void)cli_usage("expected a manifest or checkpoint");
+		return CLI_USAGE;
+	}
 	if (options->raw + options->verify + options->json > 1)
 		return cli_usage("expected one of --raw, --verify and --json");
 	if (options->raw && options->name_count != 1)
