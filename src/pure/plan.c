@@ -79,6 +79,10 @@ static void sort_segments(struct ugst_plan *plan)
 		if (segment_end(&segments[i]) >= reach)
 			farthest = i;
 		segments[i].reach = ugst_max(reach, segment_end(&segments[i]));
+		if (i && ugst_align_down(segments[i].device_off,
+					 plan->lba_bytes) <=
+				 ugst_align_up(reach, plan->lba_bytes))
+			plan->merge_count++;
 	}
 }
 
@@ -265,6 +269,7 @@ bool ugst_plan_peek(const struct ugst_plan *plan, struct ugst_entry *entry_out)
 	    .base = range->base,
 	    .buffer_off = range->buffer_off + plan->range_off,
 	    .commands = (uint32_t)ugst_div_up(bytes, plan->command_bytes),
+		.segment = UGST_ALL_SEGMENTS,
 	};
 	return true;
 }

@@ -44,7 +44,11 @@ struct ugst_entry {
 	char *base; /* NULL: staged, the slot decides */
 	uint64_t buffer_off;
 	uint32_t commands;
+	size_t segment; /* the only one it is for; UGST_ALL_SEGMENTS */
 };
+
+/* An entry of a plan is for every segment that it overlaps. */
+#define UGST_ALL_SEGMENTS SIZE_MAX
 
 struct ugst_plan {
 	uint32_t lba_bytes;
@@ -54,6 +58,7 @@ struct ugst_plan {
 	size_t segment_count;
 	struct ugst_range *ranges; /* sorted, disjoint; owned */
 	size_t range_count;
+	size_t merge_count; /* segments read together with the one before */
 	size_t range_at;    /* cursor */
 	uint64_t range_off; /* bytes of ranges[range_at] that are cut */
 };
