@@ -115,7 +115,7 @@ static struct cat_value element(int dtype, const uint8_t *at, unsigned bytes)
 		value.u = raw != 0;
 		break;
 	case UGDS_ST_DTYPE_I8:
-		value.i = (int8_t)raw;
+		value.i = (int64_t)(raw ^ 0x80) - 0x80;
 		break;
 	case UGDS_ST_DTYPE_I16:
 		value.i = (int16_t)raw;

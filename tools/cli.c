@@ -35,6 +35,12 @@ int cli_fail_error(const struct ugds_st_error *err)
 	return cli_fail("%s", err->text);
 }
 
+int cli_usage_hint(void)
+{
+	(void)fprintf(stderr, "Try '%s --help'.\n", cli_program);
+	return CLI_USAGE;
+}
+
 int cli_usage(const char *fmt, ...)
 {
 	va_list args;
@@ -42,8 +48,7 @@ int cli_usage(const char *fmt, ...)
 	va_start(args, fmt);
 	say(fmt, args);
 	va_end(args);
-	(void)fprintf(stderr, "Try '%s --help'.\n", cli_program);
-	return CLI_USAGE;
+	return cli_usage_hint();
 }
 
 int cli_help(const char *text)

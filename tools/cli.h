@@ -28,8 +28,9 @@ extern const char *cli_program;
 int cli_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int cli_fail_error(const struct ugds_st_error *err);
 
-/* A command line that makes no sense: one line and a pointer to --help.
- * Return: CLI_USAGE. */
+/* A command line that makes no sense: one line (getopt may have printed it
+ * already) and a pointer to --help. Both return CLI_USAGE. */
+int cli_usage_hint(void);
 int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* --help and --version, on standard output. Return: as cli_end_output(). */

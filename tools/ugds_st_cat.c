@@ -314,8 +314,6 @@ static int run_checkpoint(const struct options *options)
 
 static int check(const struct options *options)
 {
-	if (!options->path)
-		return cli_usage("expected a manifest or checkpoint");
 	if (options->raw + options->verify + options->json > 1)
 		return cli_usage("expected one of --raw, --verify and --json");
 	if (options->raw && options->name_count != 1)
@@ -327,8 +325,8 @@ static int check(const struct options *options)
 	return CLI_DONE;
 }
 
-/* Return: CLI_DONE; CLI_USAGE; -1 - exit code where all is done already. */
-static int parse(int argc, char **argv, struct options *options)
+/* Return: go on; false: *rc_out is the exit code. */
+static bool parse(int argc, char **argv, struct options *options, int *rc_out)
 {
 	static const struct option longs[] = {
 	    {"device", required_argument, NULL, 'd'},
@@ -360,21 +358,25 @@ static int parse(int argc, char **argv, struct options *options)
 			options->stats = true;
 			break;
 		case 'h':
-			return -1 - cli_help(help);
+			*rc_out = cli_help(help);
+			return false;
 		case 'v':
-			return -1 - cli_show_version();
+			*rc_out = cli_show_version();
+			return false;
 		default: /* getopt has said what */
-			(void)fprintf(stderr, "Try '%s --help'.\n",
-			              cli_program);
-			return CLI_USAGE;
+			*rc_out = cli_usage_hint();
+			return false;
 		}
 	}
-	if (optind < argc) {
-		options->path = argv[optind];
-		options->names = argv + optind + 1;
-		options->name_count = (size_t)(argc - optind - 1);
+	if (optind >= argc) {
+		*rc_out = cli_usage("expected a manifest or checkpoint");
+		return false;
 	}
-	return check(options);
+	options->path = argv[optind];
+	options->names = argv + optind + 1;
+	options->name_count = (size_t)(argc - optind - 1);
+	*rc_out = check(options);
+	return *rc_out == CLI_DONE;
 }
 
 int main(int argc, char **argv)
@@ -388,10 +390,7 @@ int main(int argc, char **argv)
 	options.devices = calloc((size_t)argc, sizeof(*options.devices));
 	if (!options.devices)
 		return cli_fail("out of memory");
-	rc = parse(argc, argv, &options);
-	if (rc < 0)
-		rc = -1 - rc;
-	else if (rc == CLI_DONE)
+	if (parse(argc, argv, &options, &rc))
 		rc = is_manifest(options.path) ? run_manifest(&options)
 		                               : run_checkpoint(&options);
 	free(options.devices);
