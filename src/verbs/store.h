@@ -94,7 +94,7 @@ ugst_tensor_store(const ugds_st_tensor *tensor)
 /*
  * ugst_store_fetch() - read bytes of a source into host memory.
  *
- * @off, @bytes: any; whole blocks around them are read.
+ * @off, @bytes: any; whole blocks around them are read. @what: for the text.
  * Return: OK; IO (names device and LBA); NO_MEMORY; BUSY; DEVICE_LOST.
  */
 int ugst_store_fetch(const ugds_st_store *store, uint32_t source, uint64_t off,
