@@ -118,11 +118,12 @@ static int init_conditions(struct ugst_compat_handle *handle)
 	return rc;
 }
 
-static void free_handle(struct ugst_compat_handle *handle)
+void ugst_compat_free_handle(struct ugst_compat_handle *handle)
 {
 	pthread_cond_destroy(&handle->work);
 	pthread_cond_destroy(&handle->changed);
-	close(handle->fd);
+	if (handle->fd >= 0)
+		close(handle->fd);
 	free(handle);
 }
 
@@ -154,7 +155,7 @@ static int open_handle(struct ugst_compat_handle **handle_out, int fd)
 		ugst_compat.hooks->reset_device(handle->device_id);
 	}
 	if (!ugst_compat_start(handle)) {
-		free_handle(handle);
+		ugst_compat_free_handle(handle);
 		return UGST_UGDS_OUT_OF_MEMORY;
 	}
 	*handle_out = handle;
@@ -220,7 +221,7 @@ static int retire(struct ugst_compat_handle *handle, int timeout_s)
 	}
 	unlink_handle(handle);
 	ugst_compat_stop(handle);
-	free_handle(handle);
+	ugst_compat_free_handle(handle);
 	return UGST_UGDS_OK;
 }
 

@@ -4,9 +4,10 @@
  *
  * ugds_compat.c has the driver, the handles and the table, ugds_compat_buf.c
  * the registrations, ugds_compat_batch.c the batches, ugds_compat_work.c the
- * threads that read. One process-wide lock guards everything below, as uGDS's
- * state is process-wide: at one short critical section per command of 1 MiB
- * it is never the bottleneck. No lock is held over a read.
+ * threads that read; ugds_compat_script.c and ugds_compat_judge.c serve tests.
+ * One process-wide lock guards everything below, as uGDS's state is
+ * process-wide: at one short critical section per command of 1 MiB it is never
+ * the bottleneck. No lock is held over a read.
  *
  * A command is what the device would be given at once: an entry is cut into
  * pieces of limits.command_bytes, and each piece is one pread. Nothing is
@@ -88,7 +89,9 @@ struct ugst_compat_handle {
 	bool closing; /* somebody waits in handle_deregister */
 	bool wedged;  /* batch_destroy gave up on lost commands */
 	bool dead;    /* force-deregistered */
-	bool removed; /* scripts only: commands vanish */
+	/* Scripts only: */
+	bool removed; /* commands vanish */
+	bool reset;   /* dead, and its device was registered anew */
 };
 
 /* One piece of an entry, on its way. */
@@ -109,14 +112,16 @@ struct ugst_compat_hooks {
 	/* A handle for this device is about to work: a controller reset. */
 	void (*reset_device)(uint64_t device_id);
 	/* A valid submit: 0, or the code to answer. */
-	int (*submit)(struct ugst_compat_batch *batch, unsigned count);
-	/* This entry was accepted, its numbers are set. */
+	int (*submit)(void);
+	/* This entry was accepted, or was FAILED at once (command_count 0). */
 	void (*queued)(struct ugst_compat_slot *slot);
 	/* Execute in place of ugst_compat_read(). false: it is withheld, its
 	 * end comes by ugst_compat_finish() or never. */
 	bool (*run)(struct ugst_compat_command *command);
 	/* ugst_compat_finish() was called. */
 	void (*finished)(struct ugst_compat_command *command);
+	/* Somebody asks for events. */
+	void (*polled)(void);
 	/* A rule of enum ugst_compat_rule was broken. */
 	void (*broke)(int rule);
 	/* An entry fails with its first bad command, not with its last. */
@@ -147,6 +152,8 @@ struct timespec ugst_compat_deadline(const struct timespec *relative);
 
 /* ugds_compat.c; NULL: no such handle. */
 struct ugst_compat_handle *ugst_compat_find(const void *handle);
+/* Its threads have ended. */
+void ugst_compat_free_handle(struct ugst_compat_handle *handle);
 
 /* ugds_compat_buf.c */
 struct ugst_ugds_error ugst_compat_buf_register(const void *base, size_t bytes,
@@ -178,5 +185,13 @@ void ugst_compat_stop(struct ugst_compat_handle *handle);
 void ugst_compat_read(struct ugst_compat_command *command);
 void ugst_compat_enqueue(struct ugst_compat_handle *handle,
                          struct ugst_compat_slot *slot);
+
+/* ugds_compat_script.c: commands held back now, without those that are lost. */
+unsigned ugst_compat_held(void);
+
+/* ugds_compat_judge.c: the hooks queued and broke, and what they count. */
+extern struct ugst_compat_counts ugst_compat_counted;
+void ugst_compat_judge(struct ugst_compat_slot *slot);
+void ugst_compat_broke(int rule);
 
 #endif /* UGST_UGDS_COMPAT_H */

@@ -146,6 +146,12 @@ static bool is_invalid(const struct ugst_ugds_params *entry,
 	       entry->bytes > buf->bytes - (uint64_t)entry->buffer_off;
 }
 
+static void tell_queued(struct ugst_compat_slot *slot)
+{
+	if (ugst_compat.hooks)
+		ugst_compat.hooks->queued(slot);
+}
+
 static void add_entry(struct ugst_compat_batch *batch,
                       const struct ugst_ugds_params *entry, bool lost)
 {
@@ -163,6 +169,7 @@ static void add_entry(struct ugst_compat_batch *batch,
 	if (is_invalid(entry, buf)) {
 		slot->failed = true;
 		set_done(slot);
+		tell_queued(slot);
 		return;
 	}
 	slot->buf = buf;
@@ -173,8 +180,7 @@ static void add_entry(struct ugst_compat_batch *batch,
 	slot->unfinished = slot->command_count;
 	batch->next_number += slot->command_count;
 	batch->unfinished++;
-	if (ugst_compat.hooks)
-		ugst_compat.hooks->queued(slot);
+	tell_queued(slot);
 	if (!lost)
 		ugst_compat_enqueue(handle, slot);
 }
@@ -188,9 +194,6 @@ static int submit(struct ugst_compat_batch *batch, unsigned count,
 
 	if (handle->closing || handle->wedged)
 		return UGST_UGDS_BUSY;
-	for (unsigned i = 0; i < count; i++)
-		if (is_refused(&params[i], &handle->limits))
-			return UGST_UGDS_INVALID_VALUE;
 	poll_batch(batch);
 	if (batch->reported_count == batch->used && !batch->unfinished) {
 		batch->used = 0;
@@ -202,10 +205,13 @@ static int submit(struct ugst_compat_batch *batch, unsigned count,
 		broke(UGST_COMPAT_RULE_CAPACITY);
 		return UGST_UGDS_BATCH_CAPACITY_EXCEEDED;
 	}
+	for (unsigned i = 0; i < count; i++)
+		if (is_refused(&params[i], &handle->limits))
+			return UGST_UGDS_INVALID_VALUE;
 	if (batch->broken)
 		broke(UGST_COMPAT_RULE_BROKEN_BATCH);
 	if (ugst_compat.hooks)
-		code = ugst_compat.hooks->submit(batch, count);
+		code = ugst_compat.hooks->submit();
 	/* INTERNAL_ERROR comes after the device did not take them: such
 	 * entries stay in the batch for ever, and so do their references. */
 	if (code == UGST_UGDS_OK || code == UGST_UGDS_INTERNAL_ERROR)
@@ -296,6 +302,8 @@ struct ugst_ugds_error ugst_compat_batch_status(void *ptr, unsigned min_count,
 		pthread_mutex_unlock(&ugst_compat.lock);
 		return ugst_compat_code(UGST_UGDS_INVALID_VALUE);
 	}
+	if (ugst_compat.hooks)
+		ugst_compat.hooks->polled();
 	room = *count ? *count : batch->capacity;
 	await_events(batch, (unsigned)ugst_min(min_count, room),
 	             timeout ? &deadline : NULL);

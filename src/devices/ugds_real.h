@@ -14,6 +14,7 @@
 
 #include "base/common.h"
 #include "devices/ugds.h"
+#include "devices/ugds_guest.h"
 
 struct ugst_real_device {
 	const struct ugst_ugds *ugds;
@@ -22,11 +23,10 @@ struct ugst_real_device {
 	dev_t device; /* st_rdev: who the device is, whatever its path */
 	struct ugst_ugds_limits limits;
 	uint64_t capacity_bytes;
-	bool lent;    /* handle and descriptors are the engine's */
-	int lock_fd;  /* holds the lock; uGDS never sees it */
-	int ugds_fd;  /* what uGDS was given, and may ask for again */
-	int *dup_fds; /* uGDS's own duplicates of it */
-	size_t dup_count;
+	bool lent;   /* handle and descriptors are the engine's */
+	int lock_fd; /* holds the lock; uGDS never sees it */
+	int ugds_fd; /* what uGDS was given, and may ask for again */
+	struct ugst_fd_list dup_fds;   /* uGDS's own duplicates of it */
 	struct ugst_real_device *next; /* all that are open, newest first */
 };
 
