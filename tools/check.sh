@@ -81,7 +81,8 @@ make_venv() {
 		! "$venv/bin/python3" -c 'import safetensors, numpy' 2>/dev/null
 	then
 		python3 -m venv "$venv" && "$venv/bin/pip" -q \
-			--disable-pip-version-check install safetensors numpy
+			--disable-pip-version-check install \
+			-r "$here/tests/requirements.txt"
 	fi
 	export UGDS_ST_PYTHON=$venv/bin/python3
 	if ! "$UGDS_ST_PYTHON" -c 'import safetensors, numpy'; then
