@@ -30,7 +30,8 @@ case $kind in
 file) ;;
 ext4)
 	truncate -s 160M image
-	mkfs.ext4 -q image && mount -o loop image mount 2>err ||
+	mkfs.ext4 -q image
+	mount -o loop image mount 2>err ||
 		skip "ext4: cannot mount: $(cat err)"
 	mounted=$work/mount volume=$work/mount/volume
 	;;
