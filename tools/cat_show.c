@@ -91,8 +91,8 @@ static size_t print_shape(const struct ugds_st_info *info, FILE *out)
 	int columns = fprintf(out, "[");
 
 	for (unsigned i = 0; i < info->rank; i++)
-		columns +=
-		    fprintf(out, "%s%" PRIu64, i ? ", " : "", info->dims[i]);
+		columns += fprintf(out, "%s%" PRIu64, i ? ", " : "",
+		                   info->dims[i]);
 	columns += fprintf(out, "]");
 	return columns > 0 ? (size_t)columns : 0;
 }
@@ -162,8 +162,8 @@ static void print_store(const ugds_st_store *store)
 		             cli_uuid(info.checkpoint_uuid, uuid),
 		             info.generation, info.volume_count,
 		             info.provider == UGDS_ST_PROVIDER_UGDS
-		                 ? "through uGDS"
-		                 : "in compatibility mode");
+		                     ? "through uGDS"
+		                     : "in compatibility mode");
 	(void)printf("\ntensors     %zu in %zu %s", info.tensor_count,
 	             info.shard_count,
 	             info.shard_count == 1 ? "shard" : "shards");

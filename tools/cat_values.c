@@ -26,7 +26,7 @@ static double small_float(uint32_t raw, unsigned exponent_bits,
 {
 	uint32_t fraction = raw & ((1u << fraction_bits) - 1);
 	int exponent =
-	    (int)(raw >> fraction_bits & ((1u << exponent_bits) - 1));
+		(int)(raw >> fraction_bits & ((1u << exponent_bits) - 1));
 	bool negative = raw >> (exponent_bits + fraction_bits) & 1;
 	double value;
 
@@ -270,8 +270,8 @@ static void print_mean(const struct cat_summary *summary, bool json, FILE *out)
 	struct cat_value mean = {.re = (double)(summary->sum / count),
 	                         .im = (double)(summary->sum_im / count)};
 	struct cat_summary as = {
-	    .dtype = UGDS_ST_DTYPE_F64,
-	    .kind = summary->kind == CAT_COMPLEX ? CAT_COMPLEX : CAT_REAL};
+		.dtype = UGDS_ST_DTYPE_F64,
+		.kind = summary->kind == CAT_COMPLEX ? CAT_COMPLEX : CAT_REAL};
 
 	print_value(&as, mean, json, out);
 }

@@ -253,11 +253,12 @@ void cli_progress_show(struct cli_progress *progress, uint64_t done_bytes,
 		return;
 	per_s = (double)done_bytes / passed;
 	left = per_s > 0 ? (double)(all_bytes - done_bytes) / per_s : 0;
-	(void)fprintf(
-	    stderr, "\r\033[K%s of %s, %s/s, %.0f:%02.0f left",
-	    cli_human_bytes(done_bytes, done), cli_human_bytes(all_bytes, all),
-	    cli_human_bytes((uint64_t)per_s, rate),
-	    (double)(uint64_t)(left / 60), (double)((uint64_t)left % 60));
+	(void)fprintf(stderr, "\r\033[K%s of %s, %s/s, %.0f:%02.0f left",
+	              cli_human_bytes(done_bytes, done),
+	              cli_human_bytes(all_bytes, all),
+	              cli_human_bytes((uint64_t)per_s, rate),
+	              (double)(uint64_t)(left / 60),
+	              (double)((uint64_t)left % 60));
 	progress->last_s = now;
 	progress->shown = true;
 }

@@ -18,30 +18,35 @@
 #include "cli.h"
 
 static const char help[] =
-    "Usage: ugds-st-cat [--json] [--stats] [--device DEVICE]... MANIFEST "
-    "[NAME]...\n"
-    "       ugds-st-cat [--stats] [--device DEVICE]... --raw MANIFEST NAME\n"
-    "       ugds-st-cat [--stats] [--device DEVICE]... --verify MANIFEST\n"
-    "       ugds-st-cat [--json] CHECKPOINT\n"
-    "\n"
-    "Without NAME, lists the tensors. With NAME, reads the tensor and prints\n"
-    "its dtype, shape, size, place, smallest, largest and mean value and the\n"
-    "first values. NAME may be written as the list shows it, with \\x00 and\n"
-    "the like.\n"
-    "\n"
-    "MANIFEST is what ugds-st-import wrote. CHECKPOINT is a .safetensors\n"
-    "file, an index file or a directory; it is parsed and checked only.\n"
-    "\n"
-    "  -d, --device DEVICE  a device that holds volumes of the checkpoint,\n"
-    "                       in place of those that the manifest recorded\n"
-    "  -j, --json           print an array of objects\n"
-    "  -r, --raw            write the tensor's bytes, nothing else\n"
-    "  -V, --verify         read everything, compare every hash\n"
-    "  -s, --stats          then print counters on standard error\n"
-    "  -h, --help           print this\n"
-    "      --version        print the version\n"
-    "\n"
-    "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
+	"Usage: ugds-st-cat [--json] [--stats] [--device DEVICE]... MANIFEST "
+	"[NAME]...\n"
+	"       ugds-st-cat [--stats] [--device DEVICE]... --raw MANIFEST "
+        "NAME\n"
+	"       ugds-st-cat [--stats] [--device DEVICE]... --verify MANIFEST\n"
+	"       ugds-st-cat [--json] CHECKPOINT\n"
+	"\n"
+	"Without NAME, lists the tensors. With NAME, reads the tensor and "
+        "prints\n"
+	"its dtype, shape, size, place, smallest, largest and mean value and "
+        "the\n"
+	"first values. NAME may be written as the list shows it, with \\x00 "
+        "and\n"
+	"the like.\n"
+	"\n"
+	"MANIFEST is what ugds-st-import wrote. CHECKPOINT is a .safetensors\n"
+	"file, an index file or a directory; it is parsed and checked only.\n"
+	"\n"
+	"  -d, --device DEVICE  a device that holds volumes of the "
+        "checkpoint,\n"
+	"                       in place of those that the manifest recorded\n"
+	"  -j, --json           print an array of objects\n"
+	"  -r, --raw            write the tensor's bytes, nothing else\n"
+	"  -V, --verify         read everything, compare every hash\n"
+	"  -s, --stats          then print counters on standard error\n"
+	"  -h, --help           print this\n"
+	"      --version        print the version\n"
+	"\n"
+	"Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
 struct options {
 	bool json;
@@ -112,8 +117,8 @@ static size_t unescape(char *text)
 	for (const char *at = text; *at;) {
 		if (at[0] == '\\' && at[1] == 'x' && hex_digit(at[2]) >= 0 &&
 		    hex_digit(at[3]) >= 0) {
-			text[bytes++] =
-			    (char)(hex_digit(at[2]) << 4 | hex_digit(at[3]));
+			text[bytes++] = (char)(hex_digit(at[2]) << 4 |
+			                       hex_digit(at[3]));
 			at += 4;
 		} else if (at[0] == '\\' && (at[1] == '\\' || at[1] == '"')) {
 			text[bytes++] = at[1];
@@ -168,7 +173,7 @@ static int show(ugds_st_store *store, bool imported,
 	cat_show_begin(&show, options->name_count > 0);
 	for (size_t i = 0; i < options->name_count; i++) {
 		const ugds_st_tensor *tensor =
-		    look_up(store, options, options->names[i]);
+			look_up(store, options, options->names[i]);
 
 		if (!tensor || cat_show_tensor(&show, tensor) != CLI_DONE)
 			rc = CLI_FAILED;
@@ -205,7 +210,7 @@ static int write_piece(void *ctx, const void *data, size_t bytes)
 static int raw(ugds_st_store *store, const struct options *options)
 {
 	const ugds_st_tensor *tensor =
-	    look_up(store, options, options->names[0]);
+		look_up(store, options, options->names[0]);
 
 	if (!tensor)
 		return CLI_FAILED;
@@ -243,16 +248,16 @@ static void show_stats(const ugds_st_store *store)
 		const char *name;
 		const uint64_t *value;
 	} rows[] = {
-	    {"payload_bytes", &stats.payload_bytes},
-	    {"device_bytes", &stats.device_bytes},
-	    {"entries", &stats.entries},
-	    {"commands", &stats.commands},
-	    {"merges", &stats.merges},
-	    {"direct_bytes", &stats.direct_bytes},
-	    {"staged_bytes", &stats.staged_bytes},
-	    {"retries", &stats.retries},
-	    {"fallbacks", &stats.fallbacks},
-	    {"waits", &stats.waits},
+		{"payload_bytes", &stats.payload_bytes},
+		{"device_bytes", &stats.device_bytes},
+		{"entries", &stats.entries},
+		{"commands", &stats.commands},
+		{"merges", &stats.merges},
+		{"direct_bytes", &stats.direct_bytes},
+		{"staged_bytes", &stats.staged_bytes},
+		{"retries", &stats.retries},
+		{"fallbacks", &stats.fallbacks},
+		{"waits", &stats.waits},
 	};
 
 	(void)fflush(stdout);
@@ -329,14 +334,14 @@ static int check(const struct options *options)
 static bool parse(int argc, char **argv, struct options *options, int *rc_out)
 {
 	static const struct option longs[] = {
-	    {"device", required_argument, NULL, 'd'},
-	    {"json", no_argument, NULL, 'j'},
-	    {"raw", no_argument, NULL, 'r'},
-	    {"verify", no_argument, NULL, 'V'},
-	    {"stats", no_argument, NULL, 's'},
-	    {"help", no_argument, NULL, 'h'},
-	    {"version", no_argument, NULL, 'v'},
-	    {NULL, 0, NULL, 0}};
+		{"device", required_argument, NULL, 'd'},
+		{"json", no_argument, NULL, 'j'},
+		{"raw", no_argument, NULL, 'r'},
+		{"verify", no_argument, NULL, 'V'},
+		{"stats", no_argument, NULL, 's'},
+		{"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'v'},
+		{NULL, 0, NULL, 0}};
 	int option;
 
 	while ((option = getopt_long(argc, argv, "d:jrVsh", longs, NULL)) !=
