@@ -32,6 +32,14 @@ void ugst_hasher_free(struct ugst_hasher *hasher);
 /* 64 bits, seeded: for hash tables over names that strangers choose. */
 uint64_t ugst_hash_name(const char *name, size_t name_bytes, uint64_t seed);
 
+/*
+ * ugst_hash_seed() - the seed of this process for ugst_hash_name().
+ *
+ * Drawn from the system's entropy at the first call, the same ever after, so
+ * that a hash made by one part can be used by another.
+ */
+uint64_t ugst_hash_seed(void);
+
 bool ugst_hash_equal(const struct ugst_hash *a, const struct ugst_hash *b);
 
 /* 32 lower-case hex digits and NUL. Return: text. */

@@ -3,7 +3,8 @@
  * header.h - the header of one safetensors file, parsed strictly in one pass.
  *
  * A file is 8 bytes (little-endian N), N bytes of JSON, then data. Verdicts
- * are those of the official loader, or stricter as docs/format.md says.
+ * are those of the official loader, or stricter as docs/checkpoints.md says,
+ * which also lists the classes of error: each text begins with its class.
  */
 #ifndef UGST_HEADER_H
 #define UGST_HEADER_H
@@ -14,6 +15,9 @@
 #define UGST_HEADER_PREFIX_BYTES 8u
 /* Largest N that is accepted: the official loader's limit. */
 #define UGST_HEADER_MAX_BYTES 100000000u
+/* Bytes of a file that are enough to say what it is when it is no
+ * safetensors file. */
+#define UGST_HEADER_SNIFF_BYTES 64u
 
 /* One tensor as the header has it. begin and end count from the start of the
  * data section. Pointers go into the header's own pools. */
@@ -23,6 +27,8 @@ struct ugst_header_tensor {
 	uint64_t begin;
 	uint64_t end;
 	uint32_t name_bytes;
+	uint32_t name_hash; /* ugst_name_hash() with ugst_hash_seed() */
+	uint32_t json_off;  /* of the name's quote, within the JSON */
 	uint32_t rank;
 	int dtype;
 };
@@ -40,9 +46,9 @@ struct ugst_header {
 /*
  * ugst_header_length() - check the first bytes of a file.
  *
- * @prefix: the file's first prefix_bytes bytes (64 are best: what is not a
- * safetensors file is then named: git-lfs pointer, HTML, XML, zip/pickle,
- * GGUF); fewer only where the file has no more.
+ * @prefix: the file's first prefix_bytes bytes (UGST_HEADER_SNIFF_BYTES are
+ * best: what is not a safetensors file is then named: git-lfs pointer, HTML,
+ * XML, zip/pickle, GGUF); fewer only where the file has no more.
  * @file_bytes: size of the whole file.
  * @json_bytes_out: N, with 8 + N <= file_bytes and N <= the maximum.
  *
@@ -66,6 +72,17 @@ int ugst_header_length(const void *prefix, size_t prefix_bytes,
 int ugst_header_parse(const char *json, size_t json_bytes, uint64_t file_bytes,
                       struct ugst_header *header_out,
                       struct ugds_st_error *err);
+
+/*
+ * ugst_header_check() - do the tensors cover the data section exactly?
+ *
+ * The last step of ugst_header_parse(): sorts them by (begin, end), refuses
+ * twin names, holes, overlaps, sizes that do not fit shape and dtype, bytes
+ * too many or too few.
+ *
+ * Return: OK; FORMAT; NO_MEMORY.
+ */
+int ugst_header_check(struct ugst_header *header, struct ugds_st_error *err);
 
 /* A zeroed header is fine. */
 void ugst_header_free(struct ugst_header *header);
