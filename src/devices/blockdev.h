@@ -42,6 +42,7 @@ struct ugst_blockdev {
 	uint32_t lba_bytes; /* logical block; 4096 for a regular file */
 	uint64_t bytes;
 	uint64_t start_bytes; /* of a partition on its disk, else 0 */
+	bool flush_failed;    /* nothing written here is durable any more */
 	const struct ugst_blockdev_ops *ops;
 	void *ops_ctx; /* the ops' own */
 };
@@ -67,7 +68,7 @@ int ugst_blockdev_open(const char *path, unsigned flags,
                        struct ugst_blockdev **dev_out,
                        struct ugds_st_error *err);
 
-/* NULL is fine. */
+/* NULL is fine. Locks taken through it end. */
 void ugst_blockdev_close(struct ugst_blockdev *dev);
 
 /*

@@ -12,6 +12,7 @@
 
 #include "base/common.h"
 #include "devices/ugds_abi.h"
+#include "pure/ugds_limits.h"
 
 /* The signatures are uGDS's own. State behind them is process-wide. */
 struct ugst_ugds {
@@ -35,16 +36,6 @@ struct ugst_ugds {
 	                                       struct ugst_ugds_event *events,
 	                                       struct timespec *timeout);
 	void (*batch_destroy)(void *batch);
-};
-
-/* What a device and its provider can do, as data. */
-struct ugst_ugds_limits {
-	uint32_t lba_bytes;       /* 512 to 4096 */
-	uint32_t command_bytes;   /* largest single command: a multiple of
-	                             4096, not always a power of two */
-	uint32_t window_commands; /* oldest unreported to newest, at most */
-	bool wait_sleeps; /* batch_status with min_count 1 sleeps; else it
-	                     spins, and the caller naps */
 };
 
 /* Real library: window by distance (ugds_real.c says why 63). */

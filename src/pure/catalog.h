@@ -13,6 +13,14 @@
 #include "pure/hash.h"
 #include "pure/uuid.h"
 
+/* Blocks that volumes and objects may have. */
+#define UGST_LBA_BYTES_MIN 512u
+#define UGST_LBA_BYTES_MAX 4096u
+/* lead_bytes is less than this, and a run ends at a multiple of it. */
+#define UGST_OBJECT_PAGE_BYTES 4096u
+/* A file offset must fit off_t. */
+#define UGST_OFF_MAX ((uint64_t)INT64_MAX)
+
 /*
  * Who a namespace is, as NVMe Identify says (NVM Express Base Specification
  * 2.0, 5.17.2). Zeros and empty strings mean absent. known is false where
@@ -41,10 +49,12 @@ struct ugst_object {
 
 struct ugst_record {
 	struct ugst_uuid checkpoint;
-	char *model; /* for people */
+	char *model;    /* for people */
+	char *manifest; /* path at which it is published: a hint, by which a
+	                   first import that was cut finds its records again */
 	uint64_t generation;
 	bool committed;
-	uint64_t *object_ids;
+	uint64_t *object_ids; /* growing */
 	size_t object_count;
 };
 
@@ -60,7 +70,7 @@ struct ugst_catalog {
 	struct ugst_volume_record volume;
 	uint64_t next_object_id;
 	size_t object_count;
-	struct ugst_object *objects;
+	struct ugst_object *objects; /* by growing id */
 	size_t record_count;
 	struct ugst_record *records;
 	bool has_unknown; /* members that this version does not know: a
@@ -70,8 +80,8 @@ struct ugst_catalog {
 /*
  * ugst_catalog_parse() - parse and check a catalog document.
  *
- * Checks types, ranges, that ids are unique, that objects lie inside the
- * volume's object area without overlap, that records list known objects.
+ * Checks types, ranges, that ids grow, that objects lie inside the volume's
+ * object area without overlap, that records list known objects.
  *
  * @catalog_out: written on OK only; free with ugst_catalog_free().
  * Return: OK; FORMAT; UNSUPPORTED; NO_MEMORY.
@@ -80,9 +90,19 @@ int ugst_catalog_parse(const char *json, size_t json_bytes,
                        struct ugst_catalog *catalog_out,
                        struct ugds_st_error *err);
 
+/* Bytes of the run that an object occupies, from its base to the end of its
+ * zeros: a multiple of 4096. The object is one that was parsed or placed. */
+uint64_t ugst_object_run_bytes(const struct ugst_object *object);
+
 /* The document as malloc'ed text, ended by a NUL that *bytes_out leaves out. */
 int ugst_catalog_print(const struct ugst_catalog *catalog, char **json_out,
                        size_t *bytes_out, struct ugds_st_error *err);
+
+/* Does a record list an object? */
+bool ugst_record_lists(const struct ugst_record *record, uint64_t id);
+
+/* A zeroed record is fine; it is zeroed again. */
+void ugst_record_free(struct ugst_record *record);
 
 /* A zeroed catalog is fine. */
 void ugst_catalog_free(struct ugst_catalog *catalog);
@@ -90,6 +110,11 @@ void ugst_catalog_free(struct ugst_catalog *catalog);
 /* Borrowed; NULL: no such object. */
 const struct ugst_object *
 ugst_catalog_object(const struct ugst_catalog *catalog, uint64_t id);
+
+/* Borrowed; NULL: no such record. */
+struct ugst_record *ugst_catalog_record(const struct ugst_catalog *catalog,
+                                        const struct ugst_uuid *checkpoint,
+                                        uint64_t generation);
 
 /*
  * ugst_identity_compare() - are these two the same namespace?

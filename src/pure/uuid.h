@@ -17,6 +17,9 @@ bool ugst_uuid_equal(const struct ugst_uuid *a, const struct ugst_uuid *b);
 /* < 0, 0, > 0, as memcmp: the order in which volumes are locked. */
 int ugst_uuid_compare(const struct ugst_uuid *a, const struct ugst_uuid *b);
 
+/* The UUID of nothing: all zeros. */
+bool ugst_uuid_is_nil(const struct ugst_uuid *uuid);
+
 /* Return: text. */
 char *ugst_uuid_text(const struct ugst_uuid *uuid,
                      char text[UGST_UUID_TEXT_BYTES]);

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* pump.c - entries in, events out, one thread for all; see queue.h. */
+#include "base/common.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/units.h"
+#include "devices/pump.h"
+
+/* Entries given to one Submit. */
+#define SUBMIT_ENTRIES 32u
+/* A sleep in the provider is no longer than this, so that deadlines and
+ * silence are noticed. */
+#define SLEEP_NS (1 * UGST_NS_PER_MS)
+/* A waiter that is not woken looks by itself. */
+#define DOZE_NS (20 * UGST_NS_PER_MS)
+/* Background jobs leave one slot in so many to demand. */
+#define DEMAND_SHARE 4u
+
+static void wake_all(struct ugst_queue *queue)
+{
+	for (unsigned p = 0; p < UGST_PRIORITIES; p++) {
+		struct ugst_job *job = queue->jobs[p];
+
+		if (!job)
+			continue;
+		do {
+			(void)pthread_cond_signal(&job->wake);
+			job = job->next;
+		} while (job != queue->jobs[p]);
+	}
+}
+
+/* The baton is free: let one waiter have it. */
+void ugst_pump_wake_one(struct ugst_queue *queue)
+{
+	for (unsigned p = 0; p < UGST_PRIORITIES; p++) {
+		struct ugst_job *job = queue->jobs[p];
+
+		if (!job)
+			continue;
+		do {
+			if (job->waiting) {
+				(void)pthread_cond_signal(&job->wake);
+				return;
+			}
+			job = job->next;
+		} while (job != queue->jobs[p]);
+	}
+}
+
+void ugst_pump_lose(struct ugst_queue *queue, const struct ugds_st_error *why)
+{
+	if (queue->lost)
+		return;
+	queue->lost = true;
+	queue->lost_error = *why;
+	wake_all(queue);
+}
+
+/* ------------------------------------------------------------- submitting */
+
+enum served {
+	SERVED,
+	HAS_NONE,
+	NO_SLOT,
+	WINDOW_FULL
+};
+
+/* Take job's next entry, and a slot if it is staged. */
+static enum served serve(struct ugst_queue *queue, struct ugst_job *job,
+                         struct ugst_entry *entry_out, uint32_t *slot_out)
+{
+	struct ugst_arena *arena = job->arena;
+	uint32_t reserve_count = job->priority == UGDS_ST_DEMAND
+	                                 ? 0
+	                                 : arena->slot_count / DEMAND_SHARE;
+
+	*slot_out = UGST_NO_SLOT;
+	if (job->in_flight + job->done_count >= UGST_JOB_ENTRIES ||
+	    !job->peek(job, entry_out))
+		return HAS_NONE;
+	if (!ugst_batch_admits(&queue->batch, entry_out->commands))
+		return WINDOW_FULL;
+	if (!entry_out->base) {
+		*slot_out = ugst_arena_take(arena, reserve_count);
+		if (*slot_out == UGST_NO_SLOT)
+			return NO_SLOT;
+	}
+	job->take(job, entry_out);
+	return SERVED;
+}
+
+/* The next entry of any job: demand first, then in turn. Whoever finds the
+ * window full is the next to be served: smaller entries do not overtake. */
+static struct ugst_job *next_entry(struct ugst_queue *queue,
+                                   struct ugst_entry *entry_out,
+                                   uint32_t *slot_out)
+{
+	for (unsigned p = 0; p < UGST_PRIORITIES; p++) {
+		struct ugst_job *first = queue->jobs[p];
+		struct ugst_job *job = first;
+
+		if (!job)
+			continue;
+		do {
+			enum served served =
+				serve(queue, job, entry_out, slot_out);
+
+			if (served == SERVED)
+				queue->jobs[p] = job->next;
+			if (served == SERVED || served == WINDOW_FULL)
+				return served == SERVED ? job : NULL;
+			job = job->next;
+		} while (job != first);
+	}
+	return NULL;
+}
+
+static unsigned fill(struct ugst_queue *queue, struct ugst_ugds_params *params)
+{
+	unsigned count = 0;
+
+	while (count < SUBMIT_ENTRIES && !queue->lost) {
+		struct ugst_flight *flight;
+		struct ugst_entry entry;
+		struct ugst_job *job;
+		uint32_t slot;
+
+		job = next_entry(queue, &entry, &slot);
+		if (!job)
+			break;
+		ugst_batch_add(&queue->batch, &entry, &flight, &params[count]);
+		flight->job = job;
+		flight->arena = job->arena;
+		flight->slot = slot;
+		if (slot != UGST_NO_SLOT) {
+			params[count].base = job->arena->base;
+			params[count].buffer_off =
+				(off_t)ugst_arena_slot_off(job->arena, slot);
+		}
+		job->in_flight++;
+		count++;
+	}
+	return count;
+}
+
+/* Submit what the window lets in. Called with the lock held, which is let go
+ * over the uGDS calls; one thread at a time, so that entries reach uGDS in the
+ * order in which the window counts them. */
+static void submit_some(struct ugst_queue *queue)
+{
+	struct ugst_ugds_params params[SUBMIT_ENTRIES];
+	struct ugds_st_error err;
+	unsigned count;
+
+	if (queue->submitting)
+		return;
+	queue->submitting = true;
+	while ((count = fill(queue, params)) > 0) {
+		int status;
+
+		ugst_queue_unlock(queue);
+		status = ugst_batch_submit(&queue->batch, params, count, &err);
+		ugst_queue_lock(queue);
+		if (status)
+			ugst_pump_lose(queue, &err);
+	}
+	queue->submitting = false;
+}
+
+/* ------------------------------------------------------------- collecting */
+
+static void deliver(struct ugst_flight *flight, int status)
+{
+	struct ugst_job *job = flight->job;
+
+	if (!job) {
+		if (flight->slot != UGST_NO_SLOT)
+			ugst_arena_give(flight->arena, flight->slot);
+		return;
+	}
+	job->done[(job->done_first + job->done_count++) % UGST_JOB_ENTRIES] =
+		(struct ugst_done){
+			.entry = flight->entry,
+			.slot = flight->slot,
+			.status = status,
+		};
+	job->in_flight--;
+	if (job->waiting)
+		(void)pthread_cond_signal(&job->wake);
+}
+
+/* A broken batch is empty: only its destruction makes sure that no command of
+ * its broken entries is in flight. Lock held, let go over the calls. */
+static void renew(struct ugst_queue *queue)
+{
+	struct ugst_batch *batch = &queue->batch;
+	struct ugds_st_error err;
+	int status;
+
+	queue->submitting = true;
+	ugst_queue_unlock(queue);
+	ugst_batch_destroy(batch);
+	status = ugst_batch_setup(batch, &err);
+	ugst_queue_lock(queue);
+	queue->submitting = false;
+	if (status)
+		ugst_pump_lose(queue, &err);
+	for (unsigned i = 0; i < UGST_WINDOW_ENTRIES; i++) {
+		struct ugst_flight *flight = &batch->flights[i];
+
+		if (!flight->broken)
+			continue;
+		flight->broken = false;
+		deliver(flight, UGDS_ST_IO);
+	}
+	batch->broken_count = 0;
+}
+
+static void check_silence(struct ugst_queue *queue)
+{
+	uint64_t oldest_ns = ugst_batch_oldest_ns(&queue->batch);
+	const struct ugst_flight *flight =
+		&queue->batch.flights[queue->batch.window.oldest];
+	struct ugds_st_error err;
+	uint64_t silent_ns;
+
+	if (oldest_ns == 0)
+		return;
+	silent_ns = ugst_now_ns() - oldest_ns;
+	if (silent_ns < queue->silence_ns)
+		return;
+	(void)ugst_fail(
+		&err, UGDS_ST_DEVICE_LOST,
+		"%s: LBA %llu: expected an answer within %llu ms, found none "
+		"after %llu ms",
+		queue->device->path,
+		(unsigned long long)(flight->entry.device_off /
+	                             queue->device->limits.lba_bytes),
+		(unsigned long long)(queue->silence_ns / UGST_NS_PER_MS),
+		(unsigned long long)(silent_ns / UGST_NS_PER_MS));
+	ugst_pump_lose(queue, &err);
+}
+
+/* Read events for everybody. Lock held, let go over the wait; the caller holds
+ * the baton. */
+static void collect(struct ugst_queue *queue, uint64_t wait_ns)
+{
+	struct ugst_ugds_event events[UGST_WINDOW_ENTRIES];
+	unsigned count;
+
+	ugst_queue_unlock(queue);
+	count = ugst_batch_collect(&queue->batch, events,
+	                           ugst_min(wait_ns, SLEEP_NS));
+	ugst_queue_lock(queue);
+	for (unsigned i = 0; i < count; i++) {
+		struct ugst_flight *flight;
+		int status = UGDS_ST_OK;
+
+		flight = ugst_batch_retire(&queue->batch, &events[i], &status);
+		if (flight)
+			deliver(flight, status);
+	}
+	if (ugst_batch_must_renew(&queue->batch) && !queue->submitting)
+		renew(queue);
+	if (count == 0)
+		check_silence(queue);
+}
+
+/* Nothing in flight, and nothing that peek shows. */
+static bool is_idle(struct ugst_job *job)
+{
+	struct ugst_entry entry;
+
+	return job->in_flight == 0 && !job->peek(job, &entry);
+}
+
+static unsigned take_done(struct ugst_job *job, struct ugst_done *done_out,
+                          unsigned max_count)
+{
+	unsigned count = 0;
+
+	while (count < max_count && job->done_count) {
+		done_out[count++] = job->done[job->done_first];
+		job->done_first = (job->done_first + 1) % UGST_JOB_ENTRIES;
+		job->done_count--;
+	}
+	return count;
+}
+
+/* Wait without the baton. Lock held. */
+static void doze(struct ugst_queue *queue, struct ugst_job *job,
+                 uint64_t until_ns)
+{
+	struct timespec until =
+		ugst_timespec(ugst_min(until_ns, ugst_now_ns() + DOZE_NS));
+
+	job->waiting = true;
+	(void)pthread_cond_timedwait(&job->wake, &queue->lock, &until);
+	job->waiting = false;
+}
+
+void ugst_pump_once(struct ugst_queue *queue, uint64_t until_ns)
+{
+	uint64_t now_ns = ugst_now_ns();
+
+	queue->collecting = true;
+	collect(queue, until_ns > now_ns ? until_ns - now_ns : 0);
+	queue->collecting = false;
+}
+
+unsigned ugst_queue_wait(struct ugst_job *job, struct ugst_done *done_out,
+                         unsigned max_count, uint64_t timeout_ns)
+{
+	struct ugst_queue *queue = job->queue;
+	uint64_t until_ns;
+	unsigned count;
+
+	if (!ugst_add(ugst_now_ns(), timeout_ns, &until_ns))
+		until_ns = INT64_MAX;
+	ugst_queue_lock(queue);
+	for (;;) {
+		submit_some(queue);
+		if (job->done_count || queue->lost || is_idle(job))
+			break;
+		if (queue->collecting || !queue->batch.window.in_flight)
+			doze(queue, job, until_ns);
+		else
+			ugst_pump_once(queue, until_ns);
+		if (ugst_now_ns() >= until_ns)
+			break;
+		job->waits++;
+	}
+	count = take_done(job, done_out, max_count);
+	if (!queue->collecting)
+		ugst_pump_wake_one(queue);
+	ugst_queue_unlock(queue);
+	return count;
+}

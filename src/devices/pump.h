@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pump.h - the inside of a queue: what queue.c opens and pump.c drives.
+ */
+#ifndef UGST_PUMP_H
+#define UGST_PUMP_H
+
+#include "devices/batch.h"
+#include "devices/queue.h"
+
+#define UGST_PRIORITIES 2u
+
+struct ugst_queue {
+	struct ugst_device *device;
+	uint64_t silence_ns;
+	unsigned owner_count;    /* registry's lock */
+	struct ugst_queue *next; /* registry's lock */
+
+	pthread_mutex_t lock;
+	struct ugst_batch batch;
+	/* Rings; each begins with the job that is served next. */
+	struct ugst_job *jobs[UGST_PRIORITIES];
+	unsigned job_count;
+	bool submitting; /* somebody is between adding and submitting */
+	bool collecting; /* somebody holds the baton */
+	bool lost;
+	struct ugds_st_error lost_error;
+};
+
+/* All with the lock held. */
+
+/* The device is lost: nothing more is submitted, every waiter is told. */
+void ugst_pump_lose(struct ugst_queue *queue, const struct ugds_st_error *why);
+
+/* Somebody who waits may take the baton. */
+void ugst_pump_wake_one(struct ugst_queue *queue);
+
+/*
+ * ugst_pump_once() - collect events for everybody, as the holder of the baton.
+ *
+ * Nobody may hold it, and something must be in flight. The lock is let go over
+ * the wait, which ends by until_ns.
+ */
+void ugst_pump_once(struct ugst_queue *queue, uint64_t until_ns);
+
+#endif /* UGST_PUMP_H */

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* headers.c - headers from devices to a table; see headers.h. */
+#include "base/common.h"
+
+#include "base/err.h"
+#include "base/le.h"
+#include "base/mem.h"
+#include "verbs/headers.h"
+
+/* Headers in memory at a time; a larger one goes alone. */
+#define GROUP_BYTES (64 * UGST_MIB)
+
+/* Shards [first, end) whose headers are read together. */
+struct group {
+	size_t first;
+	size_t end;
+	char *bytes; /* the headers, one after the other */
+};
+
+static uint64_t header_bytes(const struct ugst_store_shard *shard)
+{
+	return UGST_HEADER_PREFIX_BYTES + shard->json_bytes;
+}
+
+static uint64_t take_group(const ugds_st_store *store, struct group *group)
+{
+	uint64_t bytes = header_bytes(&store->shards[group->first]);
+
+	group->end = group->first + 1;
+	while (group->end < store->shard_count &&
+	       bytes + header_bytes(&store->shards[group->end]) <=
+	               GROUP_BYTES) {
+		bytes += header_bytes(&store->shards[group->end]);
+		group->end++;
+	}
+	return bytes;
+}
+
+/* Segments of a group, and the wants that follow them. */
+static int list_group(const ugds_st_store *store, const struct group *group,
+                      struct ugst_segments *lists, struct ugst_want *wants,
+                      struct ugds_st_error *err)
+{
+	char *dst = group->bytes;
+
+	for (size_t i = 0; i < store->path.source_count; i++) {
+		lists[i].items = ugst_calloc(group->end - group->first,
+		                             sizeof(*lists[i].items));
+		if (!lists[i].items)
+			return ugst_fail_memory(err);
+	}
+	for (size_t i = group->first; i < group->end; i++) {
+		const struct ugst_store_shard *shard = &store->shards[i];
+		struct ugst_segments *list = &lists[shard->source];
+		uint64_t bytes = header_bytes(shard);
+
+		list->items[list->count++] = (struct ugst_segment){
+			.device_off = shard->device_off,
+			.bytes = bytes,
+			.dst = dst,
+			.request = (uint32_t)(i - group->first),
+		};
+		wants[i - group->first].left_bytes = bytes;
+		dst += bytes;
+	}
+	return UGDS_ST_OK;
+}
+
+static int read_group(ugds_st_store *store, const struct group *group,
+                      struct ugds_st_error *err)
+{
+	size_t count = group->end - group->first;
+	struct ugst_transfer_opts opts = {0};
+	struct ugst_want *wants = ugst_calloc(count, sizeof(*wants));
+	struct ugst_segments *lists =
+		ugst_calloc(store->path.source_count, sizeof(*lists));
+	int status;
+
+	if (!wants || !lists) {
+		status = ugst_fail_memory(err);
+		goto out;
+	}
+	status = list_group(store, group, lists, wants, err);
+	if (status) {
+		for (size_t i = 0; i < store->path.source_count; i++)
+			free(lists[i].items);
+		goto out;
+	}
+	status = ugst_transfer(&store->path, lists, wants, count, &opts, err);
+	for (size_t i = 0; i < count && status == UGDS_ST_OK; i++) {
+		if (wants[i].status == UGDS_ST_OK)
+			continue;
+		status = ugst_store_say(store, &wants[i], "header", err);
+		ugst_err_prefix(err, store->shards[group->first + i].name);
+	}
+out:
+	free(wants);
+	free(lists);
+	return status;
+}
+
+static int add_shard(ugds_st_store *store,
+                     const struct ugst_manifest_shard *manifest, size_t index,
+                     const char *bytes, struct ugds_st_error *err)
+{
+	const struct ugst_store_shard *shard = &store->shards[index];
+	struct ugst_hash hash = ugst_hash(bytes, header_bytes(shard));
+	struct ugst_header header = {0};
+	char expected[UGST_HASH_TEXT_BYTES];
+	char found[UGST_HASH_TEXT_BYTES];
+	int status;
+
+	if (!ugst_hash_equal(&hash, &shard->header_hash))
+		return ugst_fail(
+			err, UGDS_ST_CORRUPT,
+			"%s: header on %s: expected hash %s, found %s",
+			shard->name,
+			ugst_queue_device(
+				store->path.sources[shard->source].queue)
+				->path,
+			ugst_hash_text(&shard->header_hash, expected),
+			ugst_hash_text(&hash, found));
+	if (ugst_get_le64(bytes) != shard->json_bytes)
+		return ugst_fail(err, UGDS_ST_FORMAT,
+		                 "%s: header length: expected %llu, found %llu",
+		                 shard->name,
+		                 (unsigned long long)shard->json_bytes,
+		                 (unsigned long long)ugst_get_le64(bytes));
+	status = ugst_header_parse(bytes + UGST_HEADER_PREFIX_BYTES,
+	                           shard->json_bytes, shard->bytes, &header,
+	                           err);
+	if (status) {
+		ugst_err_prefix(err, shard->name);
+		return status;
+	}
+	status = ugst_table_add_shard(store->table, &header, (uint32_t)index,
+	                              manifest->left_out,
+	                              manifest->left_out_count, err);
+	ugst_header_free(&header);
+	return status;
+}
+
+static int load_group(ugds_st_store *store,
+                      const struct ugst_manifest *manifest, struct group *group,
+                      struct ugds_st_error *err)
+{
+	uint64_t bytes = take_group(store, group);
+	uint64_t at = 0;
+	int status;
+
+	group->bytes = malloc(bytes);
+	if (!group->bytes)
+		return ugst_fail_memory(err);
+	status = read_group(store, group, err);
+	for (size_t i = group->first; i < group->end && !status; i++) {
+		status = add_shard(store, &manifest->shards[i], i,
+		                   group->bytes + at, err);
+		at += header_bytes(&store->shards[i]);
+	}
+	free(group->bytes);
+	group->first = group->end;
+	return status;
+}
+
+int ugst_headers_load(ugds_st_store *store,
+                      const struct ugst_manifest *manifest,
+                      struct ugds_st_error *err)
+{
+	struct group group = {0};
+	int status = UGDS_ST_OK;
+
+	store->table = ugst_table_new();
+	if (!store->table)
+		return ugst_fail_memory(err);
+	while (group.first < store->shard_count && status == UGDS_ST_OK)
+		status = load_group(store, manifest, &group, err);
+	ugst_table_set_owner(store->table, store);
+	return status;
+}

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lane.c - one transfer's part on one source; see lane.h. */
+#include "base/common.h"
+
+#include "base/mem.h"
+#include "base/units.h"
+#include "verbs/lane.h"
+
+/* Entries looked at in one round. */
+#define STEP_ENTRIES 32u
+
+static void count_up(_Atomic uint64_t *counter, uint64_t by)
+{
+	atomic_fetch_add_explicit(counter, by, memory_order_relaxed);
+}
+
+static const struct ugst_ugds_limits *limits_of(const struct ugst_lane *lane)
+{
+	return &ugst_queue_device(lane->source->queue)->limits;
+}
+
+/* ------------------------------------------- what the queue takes from us */
+
+static bool peek(struct ugst_job *job, struct ugst_entry *entry_out)
+{
+	struct ugst_lane *lane = (struct ugst_lane *)job;
+	const struct ugst_repair *repair;
+
+	if (lane->repair_count == 0)
+		return ugst_plan_peek(&lane->plan, entry_out);
+	repair = &lane->repairs[lane->repair_count - 1];
+	*entry_out = (struct ugst_entry){
+		.device_off = repair->device_off,
+		.bytes = repair->bytes,
+		.commands = 1,
+		.segment = repair->segment,
+	};
+	return true;
+}
+
+static void take(struct ugst_job *job, const struct ugst_entry *entry)
+{
+	struct ugst_lane *lane = (struct ugst_lane *)job;
+
+	if (entry->segment == UGST_ALL_SEGMENTS)
+		ugst_plan_advance(&lane->plan, entry);
+	else
+		lane->repair_count--;
+}
+
+/* ------------------------------------------------------- wants that are over
+ */
+
+static void want_over(struct ugst_lane *lane, size_t index, int status)
+{
+	struct ugst_want *want = &lane->wants[index];
+
+	want->status = status;
+	want->over = true;
+	--*lane->left_count;
+	if (lane->opts->ready)
+		lane->opts->ready(lane->opts->ctx, index, status);
+}
+
+void ugst_lane_fail(struct ugst_lane *lane, size_t want, int status)
+{
+	if (!lane->wants[want].over)
+		want_over(lane, want, status);
+}
+
+static void arrived(struct ugst_lane *lane, size_t index, uint64_t bytes)
+{
+	struct ugst_want *want = &lane->wants[index];
+
+	want->left_bytes -= bytes;
+	if (want->left_bytes == 0 && !want->over) {
+		count_up(&lane->path->counters->payload_bytes,
+		         want->direct_bytes + want->staged_bytes);
+		want_over(lane, index, UGDS_ST_OK);
+	}
+}
+
+/* ------------------------------------------------------------------- copies */
+
+static void give_slot(struct ugst_lane *lane, uint32_t slot)
+{
+	if (slot != UGST_NO_SLOT)
+		ugst_queue_give_slot(lane->source->queue, &lane->source->arena,
+		                     slot);
+}
+
+static void copy_failed(struct ugst_lane *lane, size_t index, int code)
+{
+	struct ugst_want *want = &lane->wants[index];
+
+	if (want->over)
+		return;
+	want->copy_code = code;
+	want->source = lane->source_index;
+	want_over(lane, index, UGDS_ST_IO);
+}
+
+/* A copy is done (1), or failed (< 0). */
+static void copy_over(struct ugst_lane *lane, const struct ugst_copy *copy,
+                      int result)
+{
+	if (result < 0)
+		copy_failed(lane, copy->want, result);
+	else
+		arrived(lane, copy->want, copy->bytes);
+	give_slot(lane, copy->slot);
+}
+
+/* Copies that are done; with wait, at least the oldest. */
+static bool reap(struct ugst_lane *lane, bool wait)
+{
+	const struct ugds_st_memory_ops *memory = lane->path->memory;
+	const struct ugst_copy *first;
+	bool moved = false;
+
+	while ((first = ugst_copies_first(&lane->copies)) != NULL) {
+		struct ugst_copy copy = *first;
+		int result =
+			memory->done(memory->ctx, copy.token, wait && !moved);
+
+		if (result == 0)
+			break;
+		ugst_copies_pop(&lane->copies);
+		copy_over(lane, &copy, result);
+		moved = true;
+	}
+	return moved;
+}
+
+/* Keep a copy until it is done. On a caller's stream what is enqueued counts
+ * as there: later work on that stream comes after it. */
+static void copy_enqueued(struct ugst_lane *lane, struct ugst_copy copy)
+{
+	const struct ugds_st_memory_ops *memory = lane->path->memory;
+	int result = 0;
+
+	if (lane->opts->stream) {
+		arrived(lane, copy.want, copy.bytes);
+		copy.bytes = 0;
+	}
+	if (lane->copies.count == 0)
+		result = memory->done(memory->ctx, copy.token, 0);
+	if (result == 0 && !ugst_copies_push(&lane->copies, &copy))
+		result = memory->done(memory->ctx, copy.token, 1);
+	if (result)
+		copy_over(lane, &copy, result);
+}
+
+/* ------------------------------------------------------- entries that are over
+ */
+
+/* The part of a segment that an entry holds. */
+struct part {
+	uint64_t device_off;
+	uint64_t bytes; /* 0: none */
+};
+
+static struct part part_of(const struct ugst_segment *segment,
+                           const struct ugst_entry *entry)
+{
+	uint64_t from = ugst_max(segment->device_off, entry->device_off);
+	uint64_t to = ugst_min(segment->device_off + segment->bytes,
+	                       entry->device_off + entry->bytes);
+
+	return (struct part){from, from < to ? to - from : 0};
+}
+
+/* Segments that an entry is for. */
+static void segments_of(const struct ugst_lane *lane,
+                        const struct ugst_entry *entry, size_t *first_out,
+                        size_t *end_out)
+{
+	if (entry->segment == UGST_ALL_SEGMENTS) {
+		ugst_plan_segments(&lane->plan, entry->device_off, entry->bytes,
+		                   first_out, end_out);
+	} else {
+		*first_out = entry->segment;
+		*end_out = entry->segment + 1;
+	}
+}
+
+static void copy_out(struct ugst_lane *lane, const struct ugst_done *done,
+                     const struct ugst_segment *segment, struct part part,
+                     uint32_t slot)
+{
+	const struct ugds_st_memory_ops *memory = lane->path->memory;
+	const struct ugst_arena *arena = &lane->source->arena;
+	const char *from = arena->base +
+	                   ugst_arena_slot_off(arena, done->slot) +
+	                   (part.device_off - done->entry.device_off);
+	char *to = segment->dst + (part.device_off - segment->device_off);
+	struct ugst_copy copy = {
+		.bytes = part.bytes,
+		.want = segment->request,
+		.slot = slot,
+	};
+	int code = memory->copy(memory->ctx, to, from, part.bytes,
+	                        lane->opts->stream, &copy.token);
+
+	lane->wants[segment->request].staged_bytes += part.bytes;
+	if (code) {
+		copy_failed(lane, segment->request, code);
+		give_slot(lane, slot);
+		return;
+	}
+	copy_enqueued(lane, copy);
+}
+
+/* Copy a staged entry to its destinations; the last copy holds the slot. */
+static void unload(struct ugst_lane *lane, const struct ugst_done *done)
+{
+	const struct ugst_segment *last = NULL;
+	struct part last_part = {0, 0};
+	size_t first;
+	size_t end;
+
+	segments_of(lane, &done->entry, &first, &end);
+	for (size_t i = first; i < end; i++) {
+		const struct ugst_segment *segment = &lane->plan.segments[i];
+		struct part part = part_of(segment, &done->entry);
+
+		if (part.bytes == 0 || lane->wants[segment->request].over)
+			continue;
+		if (last)
+			copy_out(lane, done, last, last_part, UGST_NO_SLOT);
+		last = segment;
+		last_part = part;
+	}
+	if (last)
+		copy_out(lane, done, last, last_part, done->slot);
+	else
+		give_slot(lane, done->slot);
+}
+
+static void landed(struct ugst_lane *lane, const struct ugst_entry *entry)
+{
+	size_t first;
+	size_t end;
+
+	segments_of(lane, entry, &first, &end);
+	for (size_t i = first; i < end; i++) {
+		const struct ugst_segment *segment = &lane->plan.segments[i];
+		struct part part = part_of(segment, entry);
+
+		if (part.bytes == 0)
+			continue;
+		lane->wants[segment->request].direct_bytes += part.bytes;
+		arrived(lane, segment->request, part.bytes);
+	}
+}
+
+/* Read [off, end) again for one segment, in pieces; the first is read first.
+ * Queue's lock held. */
+static void add_repairs(struct ugst_lane *lane, size_t segment, uint64_t off,
+                        uint64_t end, uint64_t piece_bytes)
+{
+	while (end > off) {
+		uint64_t bytes = (end - off) % piece_bytes;
+		struct ugst_repair *grown;
+
+		if (bytes == 0)
+			bytes = piece_bytes;
+		grown = ugst_grow(lane->repairs, lane->repair_count,
+		                  &lane->repair_capacity, sizeof(*grown));
+		if (!grown)
+			return; /* the want stays unfulfilled, and fails */
+		lane->repairs = grown;
+		end -= bytes;
+		grown[lane->repair_count++] = (struct ugst_repair){
+			.device_off = end,
+			.bytes = bytes,
+			.segment = segment,
+		};
+	}
+}
+
+/* An entry as planned failed: read each segment's blocks again by themselves,
+ * one command at a time, so that only those fail whose own blocks do. */
+static void repair_all(struct ugst_lane *lane, const struct ugst_entry *entry)
+{
+	const struct ugst_ugds_limits *limits = limits_of(lane);
+	uint64_t entry_end = entry->device_off + entry->bytes;
+	size_t first;
+	size_t end;
+
+	segments_of(lane, entry, &first, &end);
+	ugst_queue_lock(lane->source->queue);
+	for (size_t i = end; i-- > first;) {
+		const struct ugst_segment *segment = &lane->plan.segments[i];
+		struct part part = part_of(segment, entry);
+		uint64_t part_end = part.device_off + part.bytes;
+
+		if (part.bytes == 0 || lane->wants[segment->request].over)
+			continue;
+		add_repairs(lane, i,
+		            ugst_align_down(part.device_off, limits->lba_bytes),
+		            ugst_min(ugst_align_up(part_end, limits->lba_bytes),
+		                     entry_end),
+		            limits->command_bytes);
+	}
+	ugst_queue_unlock(lane->source->queue);
+}
+
+/* A repair failed: halve it until one block is left, which is the one. */
+static void repair_half(struct ugst_lane *lane, const struct ugst_entry *entry)
+{
+	size_t index = lane->plan.segments[entry->segment].request;
+	uint32_t lba_bytes = limits_of(lane)->lba_bytes;
+	uint64_t end = entry->device_off + entry->bytes;
+	struct ugst_want *want = &lane->wants[index];
+
+	if (want->over)
+		return;
+	if (entry->bytes == lba_bytes) {
+		want->source = lane->source_index;
+		want->failed_off = entry->device_off;
+		want_over(lane, index, UGDS_ST_IO);
+		return;
+	}
+	ugst_queue_lock(lane->source->queue);
+	add_repairs(lane, entry->segment, entry->device_off, end,
+	            ugst_align_up(ugst_div_up(entry->bytes, 2), lba_bytes));
+	ugst_queue_unlock(lane->source->queue);
+}
+
+static void entry_over(struct ugst_lane *lane, const struct ugst_done *done)
+{
+	struct ugst_counters *counters = lane->path->counters;
+
+	count_up(&counters->entries, 1);
+	count_up(&counters->commands, done->entry.commands);
+	count_up(&counters->device_bytes, done->entry.bytes);
+	if (done->entry.segment != UGST_ALL_SEGMENTS)
+		count_up(&counters->retries, 1);
+	if (done->status) {
+		give_slot(lane, done->slot);
+		if (done->entry.segment == UGST_ALL_SEGMENTS)
+			repair_all(lane, &done->entry);
+		else
+			repair_half(lane, &done->entry);
+	} else if (done->entry.base) {
+		count_up(&counters->direct_bytes, done->entry.bytes);
+		landed(lane, &done->entry);
+	} else {
+		count_up(&counters->staged_bytes, done->entry.bytes);
+		unload(lane, done);
+	}
+}
+
+/* Copies of earlier calls on callers' streams hold slots until they are done;
+ * nobody else looks at them. */
+static void reap_late(struct ugst_lane *lane)
+{
+	const struct ugds_st_memory_ops *memory = lane->path->memory;
+	struct ugst_source *source = lane->source;
+	const struct ugst_copy *first;
+
+	ugst_queue_lock(source->queue);
+	while ((first = ugst_copies_first(&source->late)) != NULL) {
+		if (memory->done(memory->ctx, first->token, 0) == 0)
+			break;
+		if (first->slot != UGST_NO_SLOT)
+			ugst_arena_give(&source->arena, first->slot);
+		ugst_copies_pop(&source->late);
+	}
+	ugst_queue_unlock(source->queue);
+}
+
+/* ------------------------------------------------------------------ the lane
+ */
+
+int ugst_lane_open(struct ugst_lane *lane, struct ugst_segments *segments,
+                   struct ugds_st_error *err)
+{
+	struct ugst_segment *items = segments->items;
+	int status;
+
+	segments->items = NULL;
+	status = ugst_plan_build(&lane->plan, items, segments->count,
+	                         limits_of(lane), err);
+	if (status)
+		return status;
+	count_up(&lane->path->counters->merges, lane->plan.merge_count);
+	lane->job.arena = &lane->source->arena;
+	lane->job.priority = lane->opts->priority;
+	lane->job.peek = peek;
+	lane->job.take = take;
+	status = ugst_queue_join(lane->source->queue, &lane->job, err);
+	lane->joined = status == UGDS_ST_OK;
+	return status;
+}
+
+bool ugst_lane_step(struct ugst_lane *lane, uint64_t wait_ns)
+{
+	const struct ugds_st_memory_ops *memory = lane->path->memory;
+	struct ugst_done done[STEP_ENTRIES];
+	bool moved;
+	unsigned count;
+
+	reap_late(lane);
+	/* While copies are under way, they are what there is to wait for once
+	 * no entry is over. */
+	count = ugst_queue_wait(&lane->job, done, STEP_ENTRIES,
+	                        lane->copies.count ? 0 : wait_ns);
+	if (count && memory->fence)
+		(void)memory->fence(memory->ctx);
+	for (unsigned i = 0; i < count; i++)
+		entry_over(lane, &done[i]);
+	moved = reap(lane, count == 0 && wait_ns > 0);
+	return count > 0 || moved;
+}
+
+void ugst_lane_close(struct ugst_lane *lane)
+{
+	const struct ugst_copy *first;
+
+	if (!lane->source)
+		return;
+	while (!lane->opts->stream && reap(lane, true))
+		;
+	ugst_queue_lock(lane->source->queue);
+	while ((first = ugst_copies_first(&lane->copies)) != NULL &&
+	       ugst_copies_push(&lane->source->late, first))
+		ugst_copies_pop(&lane->copies);
+	ugst_queue_unlock(lane->source->queue);
+	while (reap(lane, true))
+		; /* no memory for late ones: wait for them */
+	if (lane->joined) {
+		count_up(&lane->path->counters->waits, lane->job.waits);
+		ugst_queue_leave(&lane->job);
+	}
+	ugst_copies_free(&lane->copies);
+	ugst_plan_free(&lane->plan);
+	free(lane->repairs);
+}
