@@ -103,6 +103,9 @@ struct ugst_compat_command {
 	size_t bytes;
 	size_t got_bytes;
 	int error; /* errno; 0 with got_bytes < bytes is scripts' doing */
+	/* Scripts only: */
+	uint64_t number;
+	const struct ugst_compat_fault *fault;
 };
 
 /* What a script (ugds_compat_script.c) is asked; NULL in production. All but
@@ -115,6 +118,8 @@ struct ugst_compat_hooks {
 	int (*submit)(void);
 	/* This entry was accepted, or was FAILED at once (command_count 0). */
 	void (*queued)(struct ugst_compat_slot *slot);
+	/* A command left the queue. */
+	void (*taken)(struct ugst_compat_command *command);
 	/* Execute in place of ugst_compat_read(). false: it is withheld, its
 	 * end comes by ugst_compat_finish() or never. */
 	bool (*run)(struct ugst_compat_command *command);

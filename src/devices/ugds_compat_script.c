@@ -39,6 +39,7 @@ static struct {
 	struct ugst_compat_hooks hooks;
 	struct fault faults[FAULTS_MAX];
 	size_t fault_count;
+	uint64_t taken_count;
 	int submit_code;
 	unsigned submit_skip;
 	unsigned submit_count;
@@ -50,13 +51,14 @@ static struct {
 
 /* holding back, and landing */
 
+/* Oldest command first, whichever thread was faster. */
 static void add_held(struct held *held)
 {
 	struct held **link = &script.held;
 
-	while (*link)
+	while (*link && (*link)->command.number < held->command.number)
 		link = &(*link)->next;
-	held->next = NULL;
+	held->next = *link;
 	*link = held;
 }
 
@@ -141,15 +143,17 @@ static bool matches(const struct ugst_compat_fault *fault,
 	        fault->device_off < command->device_off + command->bytes);
 }
 
-/* The fault that takes this command; kind 0: none. */
-static struct ugst_compat_fault
-choose(const struct ugst_compat_command *command)
+/* Commands are judged as they leave the queue, one after the other: numbers
+ * then do not depend on which thread is faster. */
+static void taken(struct ugst_compat_command *command)
 {
-	struct ugst_compat_fault chosen = {0};
+	static const struct ugst_compat_fault lose = {
+	    .kind = UGST_COMPAT_LOSE,
+	};
 
-	pthread_mutex_lock(&ugst_compat.lock);
+	command->number = script.taken_count++;
 	if (command->handle->removed)
-		chosen.kind = UGST_COMPAT_LOSE;
+		command->fault = &lose;
 	for (size_t i = 0; i < script.fault_count; i++) {
 		struct fault *fault = &script.faults[i];
 		uint64_t number;
@@ -157,15 +161,13 @@ choose(const struct ugst_compat_command *command)
 		if (!matches(&fault->fault, command))
 			continue;
 		number = fault->seen++;
-		if (chosen.kind || number < fault->fault.skip)
+		if (command->fault || number < fault->fault.skip)
 			continue;
 		if (!fault->fault.count ||
 		    number - fault->fault.skip < fault->fault.count)
-			chosen = fault->fault;
+			command->fault = &fault->fault;
 	}
-	ugst_compat_counted.faults += chosen.kind != 0;
-	pthread_mutex_unlock(&ugst_compat.lock);
-	return chosen;
+	ugst_compat_counted.faults += command->fault != NULL;
 }
 
 /* Read now, land later. */
@@ -183,9 +185,11 @@ static void hold_data(struct ugst_compat_command *command, uint32_t after)
 
 static bool run(struct ugst_compat_command *command)
 {
-	struct ugst_compat_fault fault = choose(command);
+	static const struct ugst_compat_fault none;
+	const struct ugst_compat_fault *fault =
+	    command->fault ? command->fault : &none;
 
-	switch (fault.kind) {
+	switch (fault->kind) {
 	case UGST_COMPAT_FAIL:
 		command->error = EIO;
 		return true;
@@ -193,7 +197,7 @@ static bool run(struct ugst_compat_command *command)
 		hold_data(command, 0);
 		return false;
 	case UGST_COMPAT_AFTER:
-		hold_data(command, fault.after + 1);
+		hold_data(command, fault->after + 1);
 		return false;
 	case UGST_COMPAT_LOSE:
 		hold(command, NULL, 0, true);
@@ -204,10 +208,10 @@ static bool run(struct ugst_compat_command *command)
 		return false;
 	}
 	ugst_compat_read(command);
-	if (fault.kind == UGST_COMPAT_SHORT)
+	if (fault->kind == UGST_COMPAT_SHORT)
 		command->got_bytes =
-		    ugst_min(command->got_bytes, fault.short_bytes);
-	else if (fault.kind == UGST_COMPAT_CORRUPT)
+		    ugst_min(command->got_bytes, fault->short_bytes);
+	else if (fault->kind == UGST_COMPAT_CORRUPT)
 		command->memory[command->bytes / 2] ^= 0xFF;
 	return true;
 }
@@ -344,12 +348,14 @@ void ugst_compat_script_begin(const struct ugst_compat_script *config)
 	pthread_mutex_lock(&ugst_compat.lock);
 	end();
 	script.config = *config;
+	script.taken_count = 0;
 	memset(&ugst_compat_counted, 0, sizeof(ugst_compat_counted));
 	script.hooks = (struct ugst_compat_hooks){
 	    .limits = limits,
 	    .reset_device = reset_device,
 	    .submit = submit,
 	    .queued = ugst_compat_judge,
+	    .taken = taken,
 	    .run = run,
 	    .finished = finished,
 	    .polled = polled,

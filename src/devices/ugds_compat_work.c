@@ -93,6 +93,8 @@ static void *work(void *arg)
 			break;
 		take(handle, &command);
 		hooks = ugst_compat.hooks;
+		if (hooks)
+			hooks->taken(&command);
 		handle->running++;
 		pthread_mutex_unlock(&ugst_compat.lock);
 		ended = true;

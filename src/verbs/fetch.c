@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fetch.c - bytes of a device into host memory, for labels and headers. */
+/* fetch.c - bytes of a device into host memory, for labels and hashes. */
 #include "base/common.h"
 
 #include "base/err.h"
@@ -37,7 +37,8 @@ int ugst_store_say(const ugds_st_store *store, const struct ugst_want *want,
 }
 
 int ugst_store_fetch(const ugds_st_store *store, uint32_t source, uint64_t off,
-                     uint64_t bytes, void *dst, struct ugds_st_error *err)
+                     uint64_t bytes, void *dst, const char *what,
+                     struct ugds_st_error *err)
 {
 	struct ugst_transfer_opts opts = {0};
 	struct ugst_want want = {.left_bytes = bytes};
@@ -59,7 +60,7 @@ int ugst_store_fetch(const ugds_st_store *store, uint32_t source, uint64_t off,
 	lists[source] = (struct ugst_segments){segment, 1};
 	status = ugst_transfer(&store->path, lists, &want, 1, &opts, err);
 	if (status == UGDS_ST_OK && want.status)
-		status = ugst_store_say(store, &want, "label", err);
+		status = ugst_store_say(store, &want, what, err);
 out:
 	free(lists);
 	return status;

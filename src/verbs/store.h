@@ -94,11 +94,12 @@ ugst_tensor_store(const ugds_st_tensor *tensor)
 /*
  * ugst_store_fetch() - read bytes of a source into host memory.
  *
- * @off, @bytes: any; whole blocks around them are read.
+ * @off, @bytes: any; whole blocks around them are read. @what: for the text.
  * Return: OK; IO (names device and LBA); NO_MEMORY; BUSY; DEVICE_LOST.
  */
 int ugst_store_fetch(const ugds_st_store *store, uint32_t source, uint64_t off,
-                     uint64_t bytes, void *dst, struct ugds_st_error *err);
+                     uint64_t bytes, void *dst, const char *what,
+                     struct ugds_st_error *err);
 
 /* The text of a want that failed: what is "tensor x: shard y". */
 int ugst_store_say(const ugds_st_store *store, const struct ugst_want *want,

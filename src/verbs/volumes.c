@@ -39,7 +39,7 @@ static enum ugst_slot_state read_slot(const ugds_st_store *store,
 		return UGST_SLOT_DAMAGED;
 	}
 	if (ugst_store_fetch(store, source, off, UGST_SLOT_HEADER_BYTES, slot,
-	                     err))
+	                     "label", err))
 		goto out;
 	catalog_bytes = ugst_slot_catalog_bytes(slot);
 	grown = realloc(slot, UGST_SLOT_HEADER_BYTES + catalog_bytes);
@@ -50,7 +50,8 @@ static enum ugst_slot_state read_slot(const ugds_st_store *store,
 	slot = grown;
 	if (catalog_bytes &&
 	    ugst_store_fetch(store, source, off + UGST_SLOT_HEADER_BYTES,
-	                     catalog_bytes, slot + UGST_SLOT_HEADER_BYTES, err))
+	                     catalog_bytes, slot + UGST_SLOT_HEADER_BYTES,
+	                     "label", err))
 		goto out;
 	state = ugst_slot_decode(slot, UGST_SLOT_HEADER_BYTES + catalog_bytes,
 	                         label_out, err);

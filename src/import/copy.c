@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* copy.c - shards onto blocks, and back; see copy.h. */
+#include "base/common.h"
+
+#include <inttypes.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/units.h"
+#include "import/copy.h"
+#include "import/pipe.h"
+
+uint32_t ugst_lead_bytes(uint64_t data_off)
+{
+	uint64_t past = data_off % UGST_OBJECT_PAGE_BYTES;
+
+	return past ? (uint32_t)(UGST_OBJECT_PAGE_BYTES - past) : 0;
+}
+
+/* What the sinks share. */
+struct target {
+	struct ugst_import_env *env;
+	struct ugst_blockdev *dev;
+	uint64_t base_off;
+	char *buf; /* to compare with */
+	bool differs;
+};
+
+static void moved(void *ctx, uint64_t bytes)
+{
+	struct target *target = ctx;
+
+	ugst_env_progress(target->env, bytes);
+}
+
+static int write_sink(void *ctx, const void *buf, size_t bytes,
+                      uint64_t run_off, struct ugds_st_error *err)
+{
+	struct target *target = ctx;
+
+	return ugst_blockdev_write(target->dev, buf, bytes,
+	                           target->base_off + run_off, err);
+}
+
+int ugst_copy_shard(struct ugst_import_env *env, struct ugst_shard_file *source,
+                    struct ugst_blockdev *dev, uint64_t base_off,
+                    uint32_t lead_bytes, struct ugst_hash *hash_out,
+                    struct ugds_st_error *err)
+{
+	struct target target = {.env = env, .dev = dev, .base_off = base_off};
+
+	return ugst_pipe_run(source, lead_bytes, write_sink, moved, &target,
+	                     hash_out, err);
+}
+
+/* Any failure here means "not equal", which is no error: the status only
+ * stops the stream. */
+static int compare_sink(void *ctx, const void *buf, size_t bytes,
+                        uint64_t run_off, struct ugds_st_error *err)
+{
+	struct target *target = ctx;
+
+	if (ugst_blockdev_read(target->dev, target->buf, bytes,
+	                       target->base_off + run_off,
+	                       NULL) != UGDS_ST_OK ||
+	    memcmp(target->buf, buf, bytes) != 0) {
+		target->differs = true;
+		return ugst_fail(err, UGDS_ST_MISMATCH, "differs");
+	}
+	return UGDS_ST_OK;
+}
+
+int ugst_compare_shard(struct ugst_import_env *env,
+                       struct ugst_shard_file *source,
+                       struct ugst_blockdev *dev, uint64_t base_off,
+                       uint32_t lead_bytes, bool *equal_out,
+                       struct ugst_hash *hash_out, struct ugds_st_error *err)
+{
+	struct target target = {.env = env, .dev = dev, .base_off = base_off};
+	int status;
+
+	target.buf = ugst_alloc_aligned(
+	    UGST_CHUNK_BYTES + UGST_OBJECT_PAGE_BYTES, UGST_PAGE_BYTES);
+	if (!target.buf)
+		return ugst_fail_memory(err);
+	status = ugst_pipe_run(source, lead_bytes, compare_sink, moved, &target,
+	                       hash_out, err);
+	free(target.buf);
+	*equal_out = status == UGDS_ST_OK;
+	return target.differs ? UGDS_ST_OK : status;
+}
+
+int ugst_verify_object(struct ugst_import_env *env, struct ugst_blockdev *dev,
+                       const struct ugst_object *object,
+                       struct ugds_st_error *err)
+{
+	uint64_t base_off = object->base_lba * object->lba_bytes;
+	uint64_t run_bytes = ugst_object_run_bytes(object);
+	uint64_t end = object->lead_bytes + object->bytes;
+	struct ugst_hasher *hasher = ugst_hasher_new();
+	char *buf = ugst_alloc_aligned(UGST_CHUNK_BYTES, UGST_PAGE_BYTES);
+	char expected_text[UGST_HASH_TEXT_BYTES];
+	char found_text[UGST_HASH_TEXT_BYTES];
+	struct ugst_hash found;
+	int status = UGDS_ST_OK;
+
+	if (!hasher || !buf)
+		status = ugst_fail_memory(err);
+	for (uint64_t off = 0; off < run_bytes && status == UGDS_ST_OK;
+	     off += UGST_CHUNK_BYTES) {
+		uint64_t bytes = ugst_min(UGST_CHUNK_BYTES, run_bytes - off);
+		uint64_t first = ugst_max(off, object->lead_bytes);
+		uint64_t past = ugst_min(off + bytes, end);
+
+		status = ugst_blockdev_read(dev, buf, (size_t)bytes,
+		                            base_off + off, err);
+		if (status != UGDS_ST_OK || past <= first)
+			continue;
+		ugst_hasher_add(hasher, buf + (first - off),
+		                (size_t)(past - first));
+		ugst_env_progress(env, past - first);
+	}
+	if (status == UGDS_ST_OK) {
+		found = ugst_hasher_result(hasher);
+		if (!ugst_hash_equal(&found, &object->hash))
+			status = ugst_fail(
+			    err, UGDS_ST_CORRUPT,
+			    "%s: object %" PRIu64 ": expected hash %s, found "
+			    "%s",
+			    dev->path, object->id,
+			    ugst_hash_text(&object->hash, expected_text),
+			    ugst_hash_text(&found, found_text));
+	}
+	free(buf);
+	ugst_hasher_free(hasher);
+	return status;
+}
