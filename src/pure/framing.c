@@ -48,13 +48,13 @@ static const struct {
     {"\x7f"
      "ELF",
      4, "an ELF program"},
+    {"../", 3, "the text of a symbolic link instead of the file it leads to"},
     {"{", 1, "JSON text, perhaps an index or an error message"},
     {"[", 1, "JSON text"},
     {"<", 1, "an HTML or XML document"},
 };
 
-/* What the bytes are instead; NULL: no idea. */
-static const char *sniff(const char *prefix, size_t prefix_bytes)
+const char *ugst_sniff(const char *prefix, size_t prefix_bytes)
 {
 	while (prefix_bytes && strchr(" \t\r\n", *prefix) && *prefix) {
 		prefix++;
@@ -89,7 +89,7 @@ int ugst_header_length(const void *prefix, size_t prefix_bytes,
 			return UGDS_ST_OK;
 		}
 	}
-	kind = sniff(prefix, prefix_bytes);
+	kind = ugst_sniff(prefix, prefix_bytes);
 	if (kind)
 		return ugst_fail_at(err, UGDS_ST_FORMAT, 0,
 		                    "not a safetensors file: expected the "

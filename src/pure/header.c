@@ -51,20 +51,18 @@ static int parse_dtype_name(struct parser *parser, const char *wanted,
 	struct ugst_scan *scan = &parser->scan;
 	char printed[UGST_ESCAPED_BYTES];
 	struct ugst_string string;
-	char text[64];
-	size_t bytes = 0;
+	char text[6 * 11]; /* the longest dtype, all of it as \u escapes */
 	int status = ugst_scan_string(scan, wanted, &string);
 
 	if (status)
 		return status;
 	if (!string.escaped)
 		*dtype_out = ugst_dtype_from_name(string.raw, string.raw_bytes);
-	else if (string.raw_bytes <= sizeof(text)) {
-		bytes = ugst_scan_unescape(&string, text);
-		*dtype_out = ugst_dtype_from_name(text, bytes);
-	} else {
+	else if (string.raw_bytes <= sizeof(text))
+		*dtype_out = ugst_dtype_from_name(
+		    text, ugst_scan_unescape(&string, text));
+	else
 		*dtype_out = 0;
-	}
 	if (*dtype_out)
 		return UGDS_ST_OK;
 	return ugst_scan_fail(scan, string.raw - 1,
@@ -88,9 +86,8 @@ static int parse_dtype_object(struct parser *parser, int *dtype_out)
 	if (status)
 		return status;
 	ugst_scan_space(scan);
-	if (scan->end - scan->at < 4 || memcmp(scan->at, "null", 4) != 0)
+	if (!ugst_scan_usual(scan, "null", 4))
 		return ugst_scan_expected(scan, "null");
-	scan->at += 4;
 	return ugst_scan_expect(&parser->scan, '}', "'}' after a dtype");
 }
 

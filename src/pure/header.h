@@ -44,11 +44,18 @@ struct ugst_header {
 };
 
 /*
+ * ugst_sniff() - what a file is that is not what was expected.
+ *
+ * Return: for "found ...": "a GGUF model"; NULL: no idea.
+ */
+const char *ugst_sniff(const char *prefix, size_t prefix_bytes);
+
+/*
  * ugst_header_length() - check the first bytes of a file.
  *
  * @prefix: the file's first prefix_bytes bytes (UGST_HEADER_SNIFF_BYTES are
- * best: what is not a safetensors file is then named: git-lfs pointer, HTML,
- * XML, zip/pickle, GGUF); fewer only where the file has no more.
+ * best: what is not a safetensors file is then named, by ugst_sniff()); fewer
+ * only where the file has no more.
  * @file_bytes: size of the whole file.
  * @json_bytes_out: N, with 8 + N <= file_bytes and N <= the maximum.
  *

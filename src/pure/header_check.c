@@ -177,24 +177,25 @@ static int fail_offsets(const struct ugst_header_tensor *tensor,
                         uint64_t expected, struct ugds_st_error *err)
 {
 	char name[NAME_ROOM];
-	char other[NAME_ROOM];
+	char other[NAME_ROOM] = "";
 	const char *fault;
 
 	if (tensor->end < tensor->begin)
 		fault = "ends before it begins";
 	else if (tensor->begin < expected)
-		fault = "overlaps";
+		fault = "overlaps the tensor before it";
 	else
-		fault = before ? "leaves a hole behind"
-		               : "leaves a hole at the start of the data";
+		fault = "leaves a hole before it";
+	if (before)
+		(void)printable(before, other);
 	return ugst_fail_at(
 	    err, UGDS_ST_FORMAT, tensor->json_off,
-	    "bad offsets: tensor \"%s\" at header byte %u "
-	    "%s%s%s%s, expected begin %" PRIu64 ", found data_offsets [%" PRIu64
-	    ",%" PRIu64 "]",
-	    printable(tensor, name), tensor->json_off, fault,
-	    before ? " tensor \"" : "", before ? printable(before, other) : "",
-	    before ? "\"" : "", expected, tensor->begin, tensor->end);
+	    "bad offsets: tensor \"%s\" at header byte %u %s, expected begin "
+	    "%" PRIu64 " (%s%s%s), found data_offsets [%" PRIu64 ",%" PRIu64
+	    "]",
+	    printable(tensor, name), tensor->json_off, fault, expected,
+	    before ? "the end of \"" : "the start of the data", other,
+	    before ? "\"" : "", tensor->begin, tensor->end);
 }
 
 static int check_end(const struct ugst_header *header, uint64_t end,
