@@ -169,7 +169,7 @@ main() {
 
 	for step in "$@"; do
 		if [[ $known != *" $step "* ]]; then
-			sed -n 's/^# \{0,1\}//; 4,18p' "${BASH_SOURCE[0]}"
+			sed -n '4,/^$/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 			[ "$step" = --help ] && exit 0
 			exit 2
 		fi

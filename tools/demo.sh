@@ -13,7 +13,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
 if [ $# -gt 1 ] || [[ ${1:-} == -* ]]; then
-	sed -n 's/^# \{0,1\}//; 4,9p' "${BASH_SOURCE[0]}"
+	sed -n '4,/^$/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 	[ "${1:-}" = --help ] && exit 0
 	exit 2
 fi
