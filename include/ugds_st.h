@@ -199,6 +199,14 @@ struct ugds_st_memory_ops {
 	/* Text for a code of this struct's functions: static or thread-local.
 	 */
 	const char *(*error_text)(void *ctx, int code);
+	/* Can this memory be registered with uGDS? OK, or a status and why
+	 * not. NULL: uGDS alone decides. */
+	int (*registrable)(void *ctx, const void *base, size_t bytes,
+	                   struct ugds_st_error *err);
+	/* For arenas in compatibility mode, which reads into host memory only:
+	 * host memory that copy reaches fastest. Unused where this is host
+	 * memory. NULL: ugds_st_memory_host(). */
+	const struct ugds_st_memory_ops *staging;
 };
 
 /*

@@ -19,7 +19,7 @@ static void envelope_small_domain(void **state)
 
 				assert_int_equal(e.off, first * lba);
 				assert_int_equal(e.bytes,
-						 (last - first + 1) * lba);
+				                 (last - first + 1) * lba);
 				assert_int_equal(e.skew_bytes, off % lba);
 			}
 }
@@ -63,8 +63,7 @@ static void place_lba_512(void **state)
 /* LBA 4096: 12376 + 4008 = 16384; 2117720 + 4008 = 518 x 4096. */
 static void place_lba_4096(void **state)
 {
-	struct ugst_placement p =
-		ugst_place(2117720, 50000, 12376, 4096, 4096);
+	struct ugst_placement p = ugst_place(2117720, 50000, 12376, 4096, 4096);
 
 	(void)state;
 	assert_int_equal(p.head_bytes, 4008);
@@ -89,7 +88,7 @@ static void place_refuses(void **state)
 
 /* The largest middle there is, found by trying every byte. */
 static uint64_t middle_by_trial(uint64_t p, uint64_t n, uint64_t d,
-				uint32_t lba, uint64_t *start_out)
+                                uint32_t lba, uint64_t *start_out)
 {
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t end = n;
@@ -116,17 +115,16 @@ static void place_random(void **state)
 		uint64_t p = random_below(&seed, 1 << 20);
 		uint64_t n = random_below(&seed, 20000);
 		uint64_t d = random_below(&seed, 3)
-				     ? p % 4096 + 4096 * random_below(&seed, 9)
-				     : random_below(&seed, 40000);
+		                     ? p % 4096 + 4096 * random_below(&seed, 9)
+		                     : random_below(&seed, 40000);
 		struct ugst_placement got = ugst_place(p, n, d, lba, 1);
 		uint64_t start = 0;
 		uint64_t middle = middle_by_trial(p, n, d, lba, &start);
 
 		assert_int_equal(got.middle_bytes, middle);
 		assert_int_equal(got.head_bytes, middle ? start : n);
-		assert_int_equal(got.head_bytes + got.middle_bytes +
-					 got.tail_bytes,
-				 n);
+		assert_int_equal(
+			got.head_bytes + got.middle_bytes + got.tail_bytes, n);
 	}
 }
 

@@ -23,9 +23,9 @@
 
 struct world {
 	uint8_t *device;
-	uint8_t *arena;   /* destinations lie in it */
-	uint8_t *writes;  /* times that an arena byte was written */
-	uint8_t *blocks;  /* times that a block was read */
+	uint8_t *arena;  /* destinations lie in it */
+	uint8_t *writes; /* times that an arena byte was written */
+	uint8_t *blocks; /* times that a block was read */
 	uint64_t direct_bytes;
 	uint64_t read_bytes;
 };
@@ -65,7 +65,7 @@ static void world_free(struct world *w)
 }
 
 static void world_write(struct world *w, uint64_t arena_off,
-			uint64_t device_off, uint64_t bytes)
+                        uint64_t device_off, uint64_t bytes)
 {
 	assert_true(arena_off + bytes <= ARENA_BYTES);
 	memcpy(w->arena + arena_off, w->device + device_off, bytes);
@@ -74,7 +74,7 @@ static void world_write(struct world *w, uint64_t arena_off,
 }
 
 static void run_staged(struct world *w, const struct ugst_plan *plan,
-		       const struct ugst_entry *entry)
+                       const struct ugst_entry *entry)
 {
 	size_t first;
 	size_t end;
@@ -84,13 +84,13 @@ static void run_staged(struct world *w, const struct ugst_plan *plan,
 		const struct ugst_segment *s = &plan->segments[i];
 		uint64_t from = ugst_max(s->device_off, entry->device_off);
 		uint64_t to = ugst_min(s->device_off + s->bytes,
-				       entry->device_off + entry->bytes);
+		                       entry->device_off + entry->bytes);
 
 		if (from < to)
 			world_write(w,
-				    (uint64_t)((uint8_t *)s->dst - w->arena) +
-					    from - s->device_off,
-				    from, to - from);
+			            (uint64_t)((uint8_t *)s->dst - w->arena) +
+			                    from - s->device_off,
+			            from, to - from);
 	}
 }
 
@@ -101,12 +101,12 @@ static void run_plan(struct world *w, struct ugst_plan *plan)
 
 	while (ugst_plan_peek(plan, &entry)) {
 		assert_true(entry.bytes > 0 &&
-			    entry.bytes <= plan->entry_bytes);
+		            entry.bytes <= plan->entry_bytes);
 		assert_int_equal(entry.device_off % lba, 0);
 		assert_int_equal(entry.bytes % lba, 0);
 		assert_int_equal(entry.commands,
-				 (entry.bytes + plan->command_bytes - 1) /
-					 plan->command_bytes);
+		                 (entry.bytes + plan->command_bytes - 1) /
+		                         plan->command_bytes);
 		assert_true(entry.commands <= 9);
 		for (uint64_t i = 0; i < entry.bytes; i += lba) {
 			uint8_t *block =
@@ -117,11 +117,11 @@ static void run_plan(struct world *w, struct ugst_plan *plan)
 		w->read_bytes += entry.bytes;
 		if (entry.base) {
 			assert_int_equal(entry.buffer_off % 4096, 0);
-			world_write(w,
-				    (uint64_t)((uint8_t *)entry.base -
-					       w->arena) +
-					    entry.buffer_off,
-				    entry.device_off, entry.bytes);
+			world_write(
+				w,
+				(uint64_t)((uint8_t *)entry.base - w->arena) +
+					entry.buffer_off,
+				entry.device_off, entry.bytes);
 			w->direct_bytes += entry.bytes;
 		} else {
 			run_staged(w, plan, &entry);
@@ -133,7 +133,7 @@ static void run_plan(struct world *w, struct ugst_plan *plan)
 /* Every destination holds its payload, written once; outside of payloads
  * nothing was written, or (slack) nothing but once. */
 static void check_world(const struct world *w, const struct ugst_plan *plan,
-			bool slack)
+                        bool slack)
 {
 	uint8_t *wanted = calloc(ARENA_BYTES, 1);
 
@@ -142,7 +142,7 @@ static void check_world(const struct world *w, const struct ugst_plan *plan,
 		size_t at = (size_t)((uint8_t *)s->dst - w->arena);
 
 		assert_memory_equal(s->dst, w->device + s->device_off,
-				    s->bytes);
+		                    s->bytes);
 		memset(wanted + at, 1, s->bytes);
 	}
 	for (size_t i = 0; i < ARENA_BYTES; i++) {
@@ -177,8 +177,8 @@ static uint64_t needed_bytes(const struct ugst_plan *plan)
 
 static struct ugst_ugds_limits random_limits(uint64_t *seed)
 {
-	static const uint32_t commands[] = { 4096, 8192, 16384, 131072,
-					     1048576, 2101248 };
+	static const uint32_t commands[] = {4096,   8192,    16384,
+	                                    131072, 1048576, 2101248};
 
 	return (struct ugst_ugds_limits){
 		.lba_bytes = 512u << random_below(seed, 4),
@@ -190,7 +190,7 @@ static struct ugst_ugds_limits random_limits(uint64_t *seed)
 /* Payloads at random places; destinations disjoint, at random or congruent
  * offsets, registered or not; some payloads wanted twice. */
 static struct ugst_segment *random_segments(struct world *w, uint64_t *seed,
-					    size_t *count_out)
+                                            size_t *count_out)
 {
 	size_t count = 1 + random_below(seed, 12);
 	struct ugst_segment *segments = ugst_calloc(count, sizeof(*segments));
@@ -251,9 +251,9 @@ static void random_lists(void **state)
 
 		world_reset(w);
 		segments = random_segments(w, &seed, &count);
-		assert_int_equal(ugst_plan_build(&plan, segments, count,
-						 &limits, NULL),
-				 UGDS_ST_OK);
+		assert_int_equal(
+			ugst_plan_build(&plan, segments, count, &limits, NULL),
+			UGDS_ST_OK);
 		run_plan(w, &plan);
 		check_world(w, &plan, false);
 		assert_int_equal(w->read_bytes, needed_bytes(&plan));
@@ -301,9 +301,9 @@ static void random_layouts(void **state)
 			s->base = (char *)w->arena;
 			s->slack = true;
 		}
-		assert_int_equal(ugst_plan_build(&plan, segments, count,
-						 &limits, NULL),
-				 UGDS_ST_OK);
+		assert_int_equal(
+			ugst_plan_build(&plan, segments, count, &limits, NULL),
+			UGDS_ST_OK);
 		run_plan(w, &plan);
 		check_world(w, &plan, true);
 		assert_int_equal(w->read_bytes, needed_bytes(&plan));
@@ -316,8 +316,8 @@ static void random_layouts(void **state)
  * device range, direct but for the ends. LBA 512, entries of 1 MiB. */
 static void expert_is_one_range(void **state)
 {
-	struct ugst_ugds_limits limits = { .lba_bytes = 512,
-					   .command_bytes = 131072 };
+	struct ugst_ugds_limits limits = {.lba_bytes = 512,
+	                                  .command_bytes = 131072};
 	struct ugst_segment *segments = ugst_calloc(3, sizeof(*segments));
 	char *base = (char *)(uintptr_t)0x100000;
 	struct ugst_plan plan;
@@ -333,7 +333,7 @@ static void expert_is_one_range(void **state)
 			.request = i,
 		};
 	assert_int_equal(ugst_plan_build(&plan, segments, 3, &limits, NULL),
-			 UGDS_ST_OK);
+	                 UGDS_ST_OK);
 	/* Head: the 3840 bytes to the first page, in 8 blocks. Middle: up to
 	 * the last block boundary. Tail: 256 bytes, in 1 block. */
 	assert_int_equal(plan.range_count, 3);
@@ -359,7 +359,7 @@ static void expert_is_one_range(void **state)
 			.request = i,
 		};
 	assert_int_equal(ugst_plan_build(&plan, segments, 3, &limits, NULL),
-			 UGDS_ST_OK);
+	                 UGDS_ST_OK);
 	assert_int_equal(plan.range_count, 1);
 	assert_int_equal(plan.ranges[0].device_off, 8 * UGST_MIB);
 	assert_int_equal(plan.ranges[0].buffer_off, 0);

@@ -69,7 +69,7 @@ static void never_overtaken(void **state)
 	(void)state;
 	for (uint32_t largest = 1; largest <= 9; largest++) {
 		struct ugst_window window;
-		struct model model = { 0 };
+		struct model model = {0};
 		uint64_t admitted = 0;
 
 		ugst_window_init(&window, LIMIT);
@@ -78,10 +78,10 @@ static void never_overtaken(void **state)
 				1 + (uint32_t)random_below(&seed, largest);
 
 			if (ugst_window_admits(&window, commands)) {
-				model_submit(&model,
-					     ugst_window_submit(&window,
-								commands),
-					     commands);
+				model_submit(
+					&model,
+					ugst_window_submit(&window, commands),
+					commands);
 				admitted++;
 			} else {
 				unsigned position;
