@@ -11,11 +11,11 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/opts.h"
 #include "import/copy.h"
 #include "import/edit.h"
 #include "import/import.h"
 #include "import/job.h"
-#include "import/opts.h"
 
 /* ---------------------------------------------------------------- steps */
 
@@ -285,7 +285,8 @@ int ugst_import(const struct ugst_import_env *env,
 	if (!opts)
 		return ugst_fail(err, UGDS_ST_INVALID_ARG,
 		                 "options: expected some, found NULL");
-	status = ugst_opts_read(&own, sizeof(own), opts, err);
+	status = ugst_opts_read(&own, sizeof(own), opts,
+	                        "ugds_st_import_opts", err);
 	if (status == UGDS_ST_OK)
 		status = check_opts(&own, err);
 	if (status != UGDS_ST_OK)
