@@ -116,14 +116,16 @@ static bool holds_file(pid_t pid, int number, const void *ctx)
 }
 
 /* One line of fdinfo: "lock: 1: OFDLCK ADVISORY WRITE -1 00:2a:77 0 0", where
- * the last two are the first and last byte, or EOF. */
+ * the last two are the first and last byte, or EOF; flock() covers all. */
 static bool line_covers(const char *line, int byte)
 {
 	long long first;
+	char kind[16];
 	char last[32];
 
-	if (sscanf(line, "lock: %*s OFDLCK %*s %*s %*s %*s %lld %31s", &first,
-	           last) != 2)
+	if (sscanf(line, "lock: %*s %15s %*s %*s %*s %*s %lld %31s", kind,
+	           &first, last) != 3 ||
+	    (strcmp(kind, "OFDLCK") && strcmp(kind, "FLOCK")))
 		return false;
 	return byte >= first &&
 	       (!strcmp(last, "EOF") || byte <= strtoll(last, NULL, 10));
