@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "devices/ugds_real.h"
-#include "shim.h"
+#include "shim/shim.h"
 
 #define DEVICE "/dev/ugds_drv0"
 #define OTHER_DEVICE "/dev/ugds_drv1"
