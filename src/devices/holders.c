@@ -89,6 +89,7 @@ struct wanted {
 	int fd;
 	int spare_fd;
 	int byte;
+	bool elsewhere; /* this process does not count */
 };
 
 static bool is_same_file(const struct stat *a, const struct stat *b)
@@ -106,7 +107,8 @@ static bool holds_file(pid_t pid, int number, const void *ctx)
 	char path[64];
 
 	if (pid == getpid() &&
-	    (number == wanted->fd || number == wanted->spare_fd))
+	    (wanted->elsewhere || number == wanted->fd ||
+	     number == wanted->spare_fd))
 		return false;
 	(void)snprintf(path, sizeof(path), "/proc/%ld/fd/%d", (long)pid,
 	               number);
@@ -114,14 +116,16 @@ static bool holds_file(pid_t pid, int number, const void *ctx)
 }
 
 /* One line of fdinfo: "lock: 1: OFDLCK ADVISORY WRITE -1 00:2a:77 0 0", where
- * the last two are the first and last byte, or EOF. */
+ * the last two are the first and last byte, or EOF; flock() covers all. */
 static bool line_covers(const char *line, int byte)
 {
 	long long first;
+	char kind[16];
 	char last[32];
 
-	if (sscanf(line, "lock: %*s OFDLCK %*s %*s %*s %*s %lld %31s", &first,
-	           last) != 2)
+	if (sscanf(line, "lock: %*s %15s %*s %*s %*s %*s %lld %31s", kind,
+	           &first, last) != 3 ||
+	    (strcmp(kind, "OFDLCK") && strcmp(kind, "FLOCK")))
 		return false;
 	return byte >= first &&
 	       (!strcmp(last, "EOF") || byte <= strtoll(last, NULL, 10));
@@ -159,6 +163,14 @@ bool ugst_holder_of_lock(int fd, int byte, struct ugst_holder *holder_out)
 bool ugst_holder_of_file(int fd, int spare_fd, struct ugst_holder *holder_out)
 {
 	struct wanted wanted = {.fd = fd, .spare_fd = spare_fd};
+
+	return fstat(fd, &wanted.file) == 0 &&
+	       any_process(holds_file, &wanted, holder_out);
+}
+
+bool ugst_holder_elsewhere(int fd, struct ugst_holder *holder_out)
+{
+	struct wanted wanted = {.fd = fd, .spare_fd = -1, .elsewhere = true};
 
 	return fstat(fd, &wanted.file) == 0 &&
 	       any_process(holds_file, &wanted, holder_out);

@@ -30,4 +30,7 @@ bool ugst_holder_of_lock(int fd, int byte, struct ugst_holder *holder_out);
  */
 bool ugst_holder_of_file(int fd, int spare_fd, struct ugst_holder *holder_out);
 
+/* As ugst_holder_of_file(), in other processes only. */
+bool ugst_holder_elsewhere(int fd, struct ugst_holder *holder_out);
+
 #endif /* UGST_HOLDERS_H */

@@ -15,6 +15,9 @@
 /* Queues of uGDS devices, which stores of one process share. */
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ugst_queue *registry;
+/* Queues of lost devices, kept for ever: what is stuck in uGDS points into
+ * them. */
+static struct ugst_queue *abandoned;
 
 const struct ugst_device *ugst_queue_device(const struct ugst_queue *queue)
 {
@@ -164,8 +167,10 @@ static int close_last(struct ugst_queue *queue, bool abandon,
 	if (status)
 		return status;
 	queue->device = NULL;
-	/* What is stuck in a lost device's batch points into the queue. */
-	if (!abandon || queue->batch.window.in_flight == 0) {
+	if (abandon && queue->batch.window.in_flight) {
+		queue->next = abandoned;
+		abandoned = queue;
+	} else {
 		(void)pthread_mutex_destroy(&queue->lock);
 		free(queue);
 	}

@@ -19,6 +19,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "devices/holders.h"
 #include "devices/ugds_guest.h"
 #include "devices/ugds_real.h"
 
@@ -54,8 +55,8 @@ static int check_node(const char *path, dev_t *device_out,
 		                 path,
 		                 S_ISBLK(st.st_mode) ? "block device"
 		                 : S_ISREG(st.st_mode)
-		                     ? "regular file"
-		                     : "node of another kind");
+		                         ? "regular file"
+		                         : "node of another kind");
 	if (ugst_guest_driver(st.st_rdev, driver, sizeof(driver)) &&
 	    strncmp(driver, DRIVER_PREFIX, strlen(DRIVER_PREFIX)) != 0)
 		return ugst_fail(err, UGDS_ST_UNSUPPORTED,
@@ -70,7 +71,7 @@ static int check_node(const char *path, dev_t *device_out,
 static int check_registers(const char *path, int fd, struct ugds_st_error *err)
 {
 	void *registers =
-	    mmap(NULL, REGISTER_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+		mmap(NULL, REGISTER_BYTES, PROT_READ, MAP_SHARED, fd, 0);
 
 	if (registers == MAP_FAILED)
 		return ugst_fail_errno(err, UGDS_ST_UNSUPPORTED, errno,
@@ -124,38 +125,30 @@ static int check_own_process(const struct ugst_real_device *device,
 	return status;
 }
 
-static int busy_elsewhere(const struct ugst_real_device *device, pid_t pid,
-                          const char *command, struct ugds_st_error *err)
-{
-	if (pid == 0)
-		return ugst_fail(err, UGDS_ST_BUSY,
-		                 "%s is locked by another process: one "
-		                 "process per uGDS device",
-		                 device->path);
-	return ugst_fail(err, UGDS_ST_BUSY,
-	                 "%s is in use by process %d (%s): one process per "
-	                 "uGDS device",
-	                 device->path, (int)pid, command);
-}
-
 /* The lock keeps out all who ask for it; the look in /proc finds users of
  * uGDS who do not. */
 static int lock_node(const struct ugst_real_device *device,
                      struct ugds_st_error *err)
 {
-	char command[UGST_ESCAPED_BYTES] = "";
+	struct ugst_holder holder;
 	struct flock lock = {
-	    .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
 	bool taken = fcntl(device->lock_fd, F_OFD_SETLK, &lock) != 0;
 	int errnum = errno;
-	pid_t pid;
 
 	if (taken && errnum != EAGAIN && errnum != EACCES)
 		return ugst_fail_errno(err, UGDS_ST_IO, errnum, "lock of %s",
 		                       device->path);
-	pid = ugst_guest_holder(device->device, command, sizeof(command));
-	if (taken || pid != 0)
-		return busy_elsewhere(device, pid, command, err);
+	if (ugst_holder_elsewhere(device->lock_fd, &holder))
+		return ugst_fail(err, UGDS_ST_BUSY,
+		                 "%s is in use by process %d (%s): one process "
+		                 "per uGDS device",
+		                 device->path, (int)holder.pid, holder.command);
+	if (taken)
+		return ugst_fail(err, UGDS_ST_BUSY,
+		                 "%s is locked by another process: one "
+		                 "process per uGDS device",
+		                 device->path);
 	return UGDS_ST_OK;
 }
 
@@ -301,7 +294,7 @@ static int register_handle(struct ugst_real_device *device,
 static int measure(struct ugst_real_device *device, struct ugds_st_error *err)
 {
 	struct ugst_ugds_error ugds_err = device->ugds->device_capacity(
-	    device->handle, &device->capacity_bytes);
+		device->handle, &device->capacity_bytes);
 
 	if (ugds_err.code == UGST_UGDS_HANDLE_NOT_REGISTERED && device->lent)
 		return ugst_fail_ugds(err, UGDS_ST_INVALID_ARG, ugds_err.code,
@@ -401,13 +394,14 @@ int ugst_ugds_real_release(struct ugst_real_device *device, bool abandon,
 		return UGDS_ST_OK;
 	if (!device->lent)
 		ugds_err = device->ugds->handle_deregister(
-		    device->handle,
-		    abandon ? DEREGISTER_FORCE : DEREGISTER_AT_ONCE);
+			device->handle,
+			abandon ? DEREGISTER_FORCE : DEREGISTER_AT_ONCE);
 	if (ugds_err.code != UGST_UGDS_OK)
 		return ugst_fail_ugds(
-		    err,
-		    ugds_err.code == UGST_UGDS_BUSY ? UGDS_ST_BUSY : UGDS_ST_IO,
-		    ugds_err.code, "uGDS handle of %s", device->path);
+			err,
+			ugds_err.code == UGST_UGDS_BUSY ? UGDS_ST_BUSY
+							: UGDS_ST_IO,
+			ugds_err.code, "uGDS handle of %s", device->path);
 	discard(device, true);
 	return UGDS_ST_OK;
 }

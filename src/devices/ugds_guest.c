@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ugds_guest.c - who has a character device open; see ugds_guest.h. */
+/* ugds_guest.c - the devices that this process has open; see ugds_guest.h. */
 #include "base/common.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -73,7 +72,7 @@ bool ugst_guest_driver(dev_t device, char *name_out, size_t name_bytes)
 }
 
 /* Called for each descriptor of a character device; true: stop. */
-typedef bool (*visit_fn)(void *ctx, int dir_fd, const char *name, dev_t device);
+typedef bool (*visit_fn)(void *ctx, int fd, dev_t device);
 
 /* Return: 0; an errno. *stopped_out: a visit said so. */
 static int walk_fds(const char *path, visit_fn visit, void *ctx,
@@ -95,7 +94,8 @@ static int walk_fds(const char *path, visit_fn visit, void *ctx,
 		if (fstatat(dirfd(dir), entry->d_name, &st, 0) != 0 ||
 		    !S_ISCHR(st.st_mode))
 			continue;
-		stopped = visit(ctx, dirfd(dir), entry->d_name, st.st_rdev);
+		stopped = visit(ctx, (int)strtol(entry->d_name, NULL, 10),
+		                st.st_rdev);
 	}
 	(void)closedir(dir);
 	*stopped_out = stopped;
@@ -107,14 +107,13 @@ struct collect {
 	struct ugst_fd_list list;
 };
 
-static bool collect_fd(void *ctx, int dir_fd, const char *name, dev_t device)
+static bool collect_fd(void *ctx, int fd, dev_t device)
 {
 	struct collect *collect = ctx;
 
-	(void)dir_fd;
 	if (device != collect->device)
 		return false;
-	return !ugst_fd_list_add(&collect->list, (int)strtol(name, NULL, 10));
+	return !ugst_fd_list_add(&collect->list, fd);
 }
 
 int ugst_guest_own_fds(dev_t device, struct ugst_fd_list *list_out,
@@ -123,7 +122,7 @@ int ugst_guest_own_fds(dev_t device, struct ugst_fd_list *list_out,
 	struct collect collect = {.device = device};
 	bool no_memory;
 	int errnum =
-	    walk_fds("/proc/self/fd", collect_fd, &collect, &no_memory);
+		walk_fds("/proc/self/fd", collect_fd, &collect, &no_memory);
 
 	if (errnum == 0 && !no_memory) {
 		*list_out = collect.list;
@@ -145,10 +144,11 @@ struct sibling {
 	size_t path_bytes;
 };
 
-static bool is_sibling(void *ctx, int dir_fd, const char *name, dev_t device)
+static bool is_sibling(void *ctx, int fd, dev_t device)
 {
 	const struct sibling *sibling = ctx;
 	char link[256];
+	char fd_path[PROC_PATH_BYTES];
 	ssize_t link_bytes;
 
 	if (device == sibling->device ||
@@ -158,7 +158,8 @@ static bool is_sibling(void *ctx, int dir_fd, const char *name, dev_t device)
 		if (device == sibling->known[i])
 			return false;
 	}
-	link_bytes = readlinkat(dir_fd, name, link, sizeof(link));
+	(void)snprintf(fd_path, sizeof(fd_path), "/proc/self/fd/%d", fd);
+	link_bytes = readlink(fd_path, link, sizeof(link));
 	(void)ugst_escape(link, link_bytes > 0 ? (size_t)link_bytes : 0,
 	                  sibling->path_out, sibling->path_bytes);
 	return true;
@@ -168,67 +169,14 @@ bool ugst_guest_sibling(dev_t device, const dev_t *known, size_t known_count,
                         char *path_out, size_t path_bytes)
 {
 	struct sibling sibling = {
-	    .device = device,
-	    .known = known,
-	    .known_count = known_count,
-	    .path_out = path_out,
-	    .path_bytes = path_bytes,
+		.device = device,
+		.known = known,
+		.known_count = known_count,
+		.path_out = path_out,
+		.path_bytes = path_bytes,
 	};
 	bool found;
 
 	return walk_fds("/proc/self/fd", is_sibling, &sibling, &found) == 0 &&
 	       found;
-}
-
-static bool is_device(void *ctx, int dir_fd, const char *name, dev_t device)
-{
-	(void)dir_fd;
-	(void)name;
-	return device == *(const dev_t *)ctx;
-}
-
-static void read_command(pid_t pid, char *command_out, size_t command_bytes)
-{
-	char path[PROC_PATH_BYTES];
-	char text[64];
-	ssize_t text_bytes = -1;
-	int fd;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		text_bytes = read(fd, text, sizeof(text));
-		(void)close(fd);
-	}
-	if (text_bytes <= 0)
-		text[0] = '?';
-	else if (text[text_bytes - 1] == '\n')
-		text_bytes--;
-	(void)ugst_escape(text, text_bytes > 0 ? (size_t)text_bytes : 1,
-	                  command_out, command_bytes);
-}
-
-pid_t ugst_guest_holder(dev_t device, char *command_out, size_t command_bytes)
-{
-	DIR *dir = opendir("/proc");
-	const struct dirent *entry;
-	pid_t holder = 0;
-
-	if (!dir)
-		return 0;
-	while (holder == 0 && (entry = readdir(dir))) {
-		char path[PROC_PATH_BYTES];
-		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-		bool found;
-
-		if (pid <= 0 || pid == getpid())
-			continue;
-		(void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-		if (walk_fds(path, is_device, &device, &found) == 0 && found)
-			holder = pid;
-	}
-	(void)closedir(dir);
-	if (holder != 0)
-		read_command(holder, command_out, command_bytes);
-	return holder;
 }

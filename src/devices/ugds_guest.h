@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ugds_guest.h - who has a character device open, as /proc tells it.
+ * ugds_guest.h - what else this process does with uGDS's devices.
  *
  * uGDS admits any number of users of one device, and each resets the
- * controller under the others. So one looks before one registers. What /proc
- * does not show (another user's processes, another PID namespace) is left to
- * the lock.
+ * controller under the others. So one looks before one registers. Other
+ * processes are looked for in holders.h.
  */
 #ifndef UGST_UGDS_GUEST_H
 #define UGST_UGDS_GUEST_H
@@ -50,13 +49,5 @@ int ugst_guest_own_fds(dev_t device, struct ugst_fd_list *list_out,
  */
 bool ugst_guest_sibling(dev_t device, const dev_t *known, size_t known_count,
                         char *path_out, size_t path_bytes);
-
-/*
- * ugst_guest_holder() - another process that has a device open.
- *
- * @command_out: its name, or "?".
- * Return: its pid; 0: none that can be seen.
- */
-pid_t ugst_guest_holder(dev_t device, char *command_out, size_t command_bytes);
 
 #endif /* UGST_UGDS_GUEST_H */

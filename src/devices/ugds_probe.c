@@ -154,9 +154,10 @@ static int find_command(const struct probe *probe, uint32_t lba_bytes,
 		bool accepted;
 		int status;
 
-		status = try_size(
-		    probe, ENTRY_COMMANDS * pages * UGST_PAGE_BYTES + lba_bytes,
-		    1, &accepted);
+		status = try_size(probe,
+		                  ENTRY_COMMANDS * pages * UGST_PAGE_BYTES +
+		                          lba_bytes,
+		                  1, &accepted);
 		if (status != UGDS_ST_OK)
 			return status;
 		if (accepted)
@@ -172,8 +173,8 @@ static int probe_batch(const struct probe *probe,
                        struct ugst_ugds_limits *limits_out)
 {
 	struct ugst_ugds_limits limits = {
-	    .window_commands = UGST_UGDS_WINDOW_COMMANDS,
-	    .wait_sleeps = false,
+		.window_commands = UGST_UGDS_WINDOW_COMMANDS,
+		.wait_sleeps = false,
 	};
 	bool accepted;
 	int status;
@@ -204,8 +205,8 @@ int ugst_ugds_probe(const struct ugst_ugds *ugds, void *handle,
 	struct ugst_ugds_error ugds_err;
 	int status;
 
-	ugds_err =
-	    ugds->batch_setup(&probe.batch, handle, UGST_UGDS_BATCH_ENTRIES);
+	ugds_err = ugds->batch_setup(&probe.batch, handle,
+	                             UGST_UGDS_BATCH_ENTRIES);
 	/* One code for a batch that is in use and for a handle that is gone;
 	 * only the first can be waited for, so say that one. */
 	if (ugds_err.code == UGST_UGDS_INVALID_VALUE ||

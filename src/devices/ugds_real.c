@@ -33,21 +33,21 @@ struct symbol {
 	}
 
 static const struct symbol symbols[] = {
-    SYMBOL("uGDSDriverOpen", driver_open),
-    SYMBOL("uGDSHandleRegister", handle_register),
-    SYMBOL("uGDSHandleDeregisterEx", handle_deregister),
-    SYMBOL("uGDSGetDeviceCapacity", device_capacity),
-    SYMBOL("uGDSBufRegister", buf_register),
-    SYMBOL("uGDSBufDeregister", buf_deregister),
-    SYMBOL("uGDSBatchIOSetUp", batch_setup),
-    SYMBOL("uGDSBatchIOSubmit", batch_submit),
-    SYMBOL("uGDSBatchIOGetStatus", batch_status),
-    SYMBOL("uGDSBatchIODestroy", batch_destroy),
+	SYMBOL("uGDSDriverOpen", driver_open),
+	SYMBOL("uGDSHandleRegister", handle_register),
+	SYMBOL("uGDSHandleDeregisterEx", handle_deregister),
+	SYMBOL("uGDSGetDeviceCapacity", device_capacity),
+	SYMBOL("uGDSBufRegister", buf_register),
+	SYMBOL("uGDSBufDeregister", buf_deregister),
+	SYMBOL("uGDSBatchIOSetUp", batch_setup),
+	SYMBOL("uGDSBatchIOSubmit", batch_submit),
+	SYMBOL("uGDSBatchIOGetStatus", batch_status),
+	SYMBOL("uGDSBatchIODestroy", batch_destroy),
 };
 
 /* Every member is filled: none is forgotten above. */
 _Static_assert(sizeof(struct ugst_ugds) ==
-                   UGST_COUNT(symbols) * sizeof(void (*)(void)),
+                       UGST_COUNT(symbols) * sizeof(void (*)(void)),
                "one symbol for each member");
 
 static struct {

@@ -106,24 +106,3 @@ int ugst_space_find(const struct ugst_catalog *catalog, uint64_t run_bytes,
 	free(runs);
 	return status;
 }
-
-static bool is_listed(const struct ugst_catalog *catalog, uint64_t id)
-{
-	for (size_t i = 0; i < catalog->record_count; i++)
-		if (ugst_record_lists(&catalog->records[i], id))
-			return true;
-	return false;
-}
-
-void ugst_catalog_drop_free(struct ugst_catalog *catalog)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < catalog->object_count; i++) {
-		if (is_listed(catalog, catalog->objects[i].id))
-			catalog->objects[kept++] = catalog->objects[i];
-		else
-			free(catalog->objects[i].name);
-	}
-	catalog->object_count = kept;
-}

@@ -31,7 +31,4 @@ int ugst_space_count(const struct ugst_catalog *catalog,
 int ugst_space_find(const struct ugst_catalog *catalog, uint64_t run_bytes,
                     uint64_t *off_out, struct ugds_st_error *err);
 
-/* Drop the objects that no record lists. */
-void ugst_catalog_drop_free(struct ugst_catalog *catalog);
-
 #endif /* UGST_IMPORT_ALLOCATE_H */

@@ -144,7 +144,34 @@ static void shift(struct pipe *pipe, unsigned slot, bool last, char *carry)
 	}
 }
 
+/* Hash the part of a chunk that is the shard's header; at its end, is that
+ * still the header that was validated? */
+static void hash_header(struct pipe *pipe, struct ugst_hasher *hasher,
+                        uint64_t off, const char *buf, size_t bytes)
+{
+	const struct ugst_source_shard *shard = pipe->source->shard;
+	uint64_t left =
+	    shard->header.data_off - ugst_min(off, shard->header.data_off);
+	struct ugst_hash found;
+	struct ugds_st_error err;
+
+	if (left == 0)
+		return;
+	ugst_hasher_add(hasher, buf, (size_t)ugst_min(bytes, left));
+	if (left > bytes)
+		return;
+	found = ugst_hasher_result(hasher);
+	if (!ugst_hash_equal(&found, &shard->header_hash))
+		fail(pipe,
+		     ugst_fail(&err, UGDS_ST_MISMATCH,
+		               "%s: changed while it was imported: its header "
+		               "differs",
+		               shard->path),
+		     &err);
+}
+
 static void hash_all(struct pipe *pipe, struct ugst_hasher *hasher,
+                     struct ugst_hasher *header_hasher,
                      void (*moved)(void *ctx, uint64_t bytes))
 {
 	char carry[UGST_OBJECT_PAGE_BYTES] = {0};
@@ -157,6 +184,8 @@ static void hash_all(struct pipe *pipe, struct ugst_hasher *hasher,
 			return;
 		bytes = pipe->bytes[slot];
 		ugst_hasher_add(hasher, pipe->buffers[slot], (size_t)bytes);
+		hash_header(pipe, header_hasher, i * UGST_CHUNK_BYTES,
+		            pipe->buffers[slot], (size_t)bytes);
 		shift(pipe, slot, i + 1 == pipe->chunk_count, carry);
 		advance(pipe, &pipe->ready_count);
 		moved(pipe->ctx, bytes);
@@ -165,6 +194,7 @@ static void hash_all(struct pipe *pipe, struct ugst_hasher *hasher,
 
 /* Both threads, and the caller's part between them. */
 static int run_threads(struct pipe *pipe, struct ugst_hasher *hasher,
+                       struct ugst_hasher *header_hasher,
                        void (*moved)(void *ctx, uint64_t bytes),
                        struct ugds_st_error *err)
 {
@@ -183,7 +213,7 @@ static int run_threads(struct pipe *pipe, struct ugst_hasher *hasher,
 		                     "a thread to write with"),
 		     &own);
 	} else {
-		hash_all(pipe, hasher, moved);
+		hash_all(pipe, hasher, header_hasher, moved);
 		pthread_join(taker, NULL);
 	}
 	pthread_join(reader, NULL);
@@ -204,11 +234,12 @@ int ugst_pipe_run(struct ugst_shard_file *source, uint32_t lead_bytes,
 	                    .mutex = PTHREAD_MUTEX_INITIALIZER,
 	                    .changed = PTHREAD_COND_INITIALIZER};
 	struct ugst_hasher *hasher = ugst_hasher_new();
+	struct ugst_hasher *header_hasher = ugst_hasher_new();
 	int status = UGDS_ST_OK;
 
 	pipe.chunk_count =
 	    ugst_div_up(source->shard->stamp.bytes, UGST_CHUNK_BYTES);
-	if (!hasher)
+	if (!hasher || !header_hasher)
 		status = ugst_fail_memory(err);
 	for (unsigned i = 0; i < RING && status == UGDS_ST_OK; i++) {
 		pipe.buffers[i] =
@@ -217,11 +248,12 @@ int ugst_pipe_run(struct ugst_shard_file *source, uint32_t lead_bytes,
 			status = ugst_fail_memory(err);
 	}
 	if (status == UGDS_ST_OK)
-		status = run_threads(&pipe, hasher, moved, err);
+		status = run_threads(&pipe, hasher, header_hasher, moved, err);
 	if (status == UGDS_ST_OK)
 		*hash_out = ugst_hasher_result(hasher);
 	for (unsigned i = 0; i < RING; i++)
 		free(pipe.buffers[i]);
 	ugst_hasher_free(hasher);
+	ugst_hasher_free(header_hasher);
 	return status;
 }

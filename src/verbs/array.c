@@ -235,8 +235,8 @@ static bool register_array(const ugds_st_store *store,
 	if (opts->deadline_ms || (array->memory->ugds_register_flags >= 0 &&
 	                          array->bytes < REGISTER_MIN_BYTES))
 		return false;
-	return ugst_store_register(store, array->data, array->bytes, NULL) ==
-	       UGDS_ST_OK;
+	return ugst_store_register(store, array->memory, array->data,
+	                           array->bytes, NULL) == UGDS_ST_OK;
 }
 
 static int fill_array(ugds_st_store *store,

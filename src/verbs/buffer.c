@@ -51,7 +51,8 @@ UGST_API int ugds_st_register(ugds_st_store *store, void *base, size_t bytes,
 	buffer->bytes = bytes;
 	buffer->ours = !(flags & UGDS_ST_REGISTERED);
 	if (buffer->ours)
-		status = ugst_store_register(store, base, bytes, err);
+		status = ugst_store_register(store, store->path.memory, base,
+		                             bytes, err);
 	if (status) {
 		free(buffer);
 		return status;

@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "devices/ugds_real.h"
 #include "verbs/store.h"
 
 int ugst_store_say(const ugds_st_store *store, const struct ugst_want *want,
@@ -59,8 +60,15 @@ int ugst_store_fetch(const ugds_st_store *store, uint32_t source, uint64_t off,
 	};
 	lists[source] = (struct ugst_segments){segment, 1};
 	status = ugst_transfer(&store->path, lists, &want, 1, &opts, err);
-	if (status == UGDS_ST_OK && want.status)
+	if (status == UGDS_ST_OK && want.status) {
+		const struct ugst_device *device =
+			ugst_queue_device(store->path.sources[source].queue);
+
 		status = ugst_store_say(store, &want, what, err);
+		/* These are a device's first reads. */
+		if (status == UGDS_ST_IO && device->real)
+			(void)ugst_ugds_real_explain(device->real, err);
+	}
 out:
 	free(lists);
 	return status;

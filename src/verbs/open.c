@@ -155,11 +155,22 @@ out:
 	return status;
 }
 
+/* uGDS reads into device memory only, compatibility mode into host memory. */
+static const struct ugds_st_memory_ops *arena_memory(const ugds_st_store *store)
+{
+	const struct ugds_st_memory_ops *memory = store->path.memory;
+
+	if (store->provider == UGDS_ST_PROVIDER_UGDS ||
+	    memory->ugds_register_flags < 0)
+		return memory;
+	return memory->staging ? memory->staging : ugds_st_memory_host();
+}
+
 /* The arena: one registration, shared out evenly over the sources. */
 static int open_arena(ugds_st_store *store, uint64_t wanted_bytes,
                       struct ugds_st_error *err)
 {
-	const struct ugds_st_memory_ops *memory = store->path.memory;
+	const struct ugds_st_memory_ops *memory = arena_memory(store);
 	uint64_t bytes = ugst_align_up(
 		wanted_bytes ? ugst_min(wanted_bytes, INT64_MAX / 2)
 			     : DEFAULT_ARENA_BYTES,
@@ -179,9 +190,10 @@ static int open_arena(ugds_st_store *store, uint64_t wanted_bytes,
 		                 "arena of %llu bytes: %s",
 		                 (unsigned long long)bytes,
 		                 memory->error_text(memory->ctx, code));
+	store->arena_memory = memory;
 	store->arena = arena;
 	store->arena_bytes = bytes;
-	status = ugst_store_register(store, arena, bytes, err);
+	status = ugst_store_register(store, memory, arena, bytes, err);
 	if (status)
 		return status;
 	store->arena_registered = true;

@@ -52,13 +52,38 @@ uint64_t ugst_store_device_off(const ugds_st_store *store,
 
 /* ------------------------------------------------------------- registration */
 
-int ugst_store_register(const ugds_st_store *store, void *base, uint64_t bytes,
+/* Can the provider read into this memory at all? */
+static int check_memory(const ugds_st_store *store,
+                        const struct ugds_st_memory_ops *memory,
+                        const void *base, uint64_t bytes,
                         struct ugds_st_error *err)
 {
-	int flags = store->path.memory->ugds_register_flags;
-	struct ugst_ugds_error error =
-		store->ugds->buf_register(base, bytes, flags < 0 ? 0 : flags);
+	bool is_device_memory = memory->ugds_register_flags >= 0;
 
+	if (store->provider == UGDS_ST_PROVIDER_UGDS)
+		return memory->registrable
+		               ? memory->registrable(memory->ctx, base, bytes,
+		                                     err)
+		               : UGDS_ST_OK;
+	if (!is_device_memory)
+		return UGDS_ST_OK;
+	return ugst_fail(err, UGDS_ST_UNSUPPORTED,
+	                 "device memory at %p: compatibility mode cannot read "
+	                 "into it directly; read without a registration",
+	                 base);
+}
+
+int ugst_store_register(const ugds_st_store *store,
+                        const struct ugds_st_memory_ops *memory, void *base,
+                        uint64_t bytes, struct ugds_st_error *err)
+{
+	int flags = memory->ugds_register_flags;
+	struct ugst_ugds_error error;
+	int status = check_memory(store, memory, base, bytes, err);
+
+	if (status)
+		return status;
+	error = store->ugds->buf_register(base, bytes, flags < 0 ? 0 : flags);
 	switch (error.code) {
 	case UGST_UGDS_OK:
 		return UGDS_ST_OK;
@@ -104,7 +129,7 @@ int ugst_store_deregister(const ugds_st_store *store, void *base,
 static int close_devices(ugds_st_store *store, bool abandon,
                          struct ugds_st_error *err)
 {
-	const struct ugds_st_memory_ops *memory = store->path.memory;
+	const struct ugds_st_memory_ops *memory = store->arena_memory;
 	bool stuck = false;
 	int status;
 

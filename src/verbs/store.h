@@ -48,6 +48,8 @@ struct ugds_st_store {
 	struct ugst_path path;
 	struct ugst_counters counters;
 	const struct ugst_ugds *ugds; /* of every source */
+	/* Of the arena: path.memory, or host memory in compatibility mode. */
+	const struct ugds_st_memory_ops *arena_memory;
 	char *arena;
 	uint64_t arena_bytes;
 	bool arena_registered;
@@ -66,11 +68,13 @@ void ugst_store_free(ugds_st_store *store);
 /*
  * ugst_store_register() - register memory with the store's provider.
  *
+ * @memory: whose it is.
  * Return: OK; INVALID_ARG; UNSUPPORTED (cannot be registered); NO_MEMORY;
  * DEVICE_LOST.
  */
-int ugst_store_register(const ugds_st_store *store, void *base, uint64_t bytes,
-                        struct ugds_st_error *err);
+int ugst_store_register(const ugds_st_store *store,
+                        const struct ugds_st_memory_ops *memory, void *base,
+                        uint64_t bytes, struct ugds_st_error *err);
 
 /* Return: OK; BUSY; DEVICE_LOST. */
 int ugst_store_deregister(const ugds_st_store *store, void *base,

@@ -21,7 +21,7 @@ FOREIGN = {
     r"(cjson/)?cJSON\.h": "src/pure/json.c",
     r"libnvme\.h|nvme/.*": "src/import/identity.c",
     r"blkid/blkid\.h": "src/import/signatures.c",
-    r"cuda(_runtime)?(_api)?\.h": "src/cuda/memory_cuda.c",
+    r"cuda(_runtime)?(_api)?\.h": "src/cuda/device_cuda.h",
     r"dlfcn\.h": "src/devices/ugds_real.c",
 }
 

@@ -77,7 +77,7 @@ not_one gguf.safetensors "GGUF"
 : >empty.safetensors
 not_one empty.safetensors "0 bytes"
 head -c 100 "$checkpoint/model-00001-of-00002.safetensors" >cut.safetensors
-not_one cut.safetensors "expected"
+not_one cut.safetensors "found 92 in a file of 100"
 not_one absent.safetensors "No such file"
 mkdir nothing
 not_one nothing ""

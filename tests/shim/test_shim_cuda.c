@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "ugds_st_cuda.h"
-#include "shim.h"
+#include "shim/shim.h"
 
 #define GPU_PAGE ((size_t)65536)
 

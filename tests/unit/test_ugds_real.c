@@ -22,6 +22,7 @@
 
 #include <cmocka.h>
 
+#include "devices/holders.h"
 #include "devices/ugds_guest.h"
 #include "devices/ugds_real.h"
 
@@ -49,9 +50,9 @@ static struct ugst_ugds_error never_capacity(void *handle, uint64_t *bytes_out)
 }
 
 static const struct ugst_ugds never = {
-    .driver_open = never_open,
-    .handle_register = never_register,
-    .device_capacity = never_capacity,
+	.driver_open = never_open,
+	.handle_register = never_register,
+	.device_capacity = never_capacity,
 };
 
 static size_t open_descriptors(void)
@@ -77,8 +78,8 @@ static void refuse(const char *path, int status, const char *text)
 	assert_non_null(strstr(err.text, path));
 	memset(&err, 0, sizeof(err));
 	assert_int_equal(
-	    ugst_ugds_real_borrow(&never, path, &device, 0, &device, &err),
-	    status);
+		ugst_ugds_real_borrow(&never, path, &device, 0, &device, &err),
+		status);
 	assert_non_null(strstr(err.text, path));
 	assert_int_equal(open_descriptors(), before);
 }
@@ -175,23 +176,25 @@ static void test_siblings(void **state)
 	assert_false(ugst_guest_sibling(full, known, 4, path, sizeof(path)));
 	/* the device itself is no sibling, nor one of another driver */
 	assert_false(
-	    ugst_guest_sibling(known[1], known, 1, path, sizeof(path)));
-	assert_false(
-	    ugst_guest_sibling(makedev(5, 7), known, 4, path, sizeof(path)));
+		ugst_guest_sibling(known[1], known, 1, path, sizeof(path)));
+	assert_false(ugst_guest_sibling(makedev(5, 7), known, 4, path,
+	                                sizeof(path)));
 	(void)close(fd);
 }
 
 static void test_other_process(void **state)
 {
-	dev_t full = makedev(1, 7);
-	char command[64] = "";
+	int full = open("/dev/full", O_RDWR | O_CLOEXEC);
+	struct ugst_holder holder;
 	char name[64] = "";
 	int ready[2];
 	char byte;
 	pid_t child;
 
 	(void)state;
-	assert_int_equal(ugst_guest_holder(full, command, sizeof(command)), 0);
+	assert_true(full >= 0);
+	/* this process does not count */
+	assert_false(ugst_holder_elsewhere(full, &holder));
 	assert_int_equal(pipe(ready), 0);
 	child = fork();
 	assert_true(child >= 0);
@@ -202,13 +205,14 @@ static void test_other_process(void **state)
 		_exit(fd < 0 || write(ready[1], "r", 1) != 1 || pause());
 	}
 	assert_int_equal(read(ready[0], &byte, 1), 1);
-	assert_int_equal(ugst_guest_holder(full, command, sizeof(command)),
-	                 child);
+	assert_true(ugst_holder_elsewhere(full, &holder));
+	assert_int_equal(holder.pid, child);
 	assert_int_equal(prctl(PR_GET_NAME, name), 0);
-	assert_string_equal(command, name);
+	assert_string_equal(holder.command, name);
 	(void)kill(child, SIGKILL);
 	assert_int_equal(waitpid(child, NULL, 0), child);
-	assert_int_equal(ugst_guest_holder(full, command, sizeof(command)), 0);
+	assert_false(ugst_holder_elsewhere(full, &holder));
+	(void)close(full);
 	(void)close(ready[0]);
 	(void)close(ready[1]);
 }
@@ -216,12 +220,12 @@ static void test_other_process(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_other_nodes),
-	    cmocka_unit_test(test_load),
-	    cmocka_unit_test(test_driver_names),
-	    cmocka_unit_test(test_own_descriptors),
-	    cmocka_unit_test(test_siblings),
-	    cmocka_unit_test(test_other_process),
+		cmocka_unit_test(test_other_nodes),
+		cmocka_unit_test(test_load),
+		cmocka_unit_test(test_driver_names),
+		cmocka_unit_test(test_own_descriptors),
+		cmocka_unit_test(test_siblings),
+		cmocka_unit_test(test_other_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

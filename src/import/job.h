@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * job.h - one import on its way: what is known of it after each step. import.c
+ * has the order, the other files fill this in.
+ */
+#ifndef UGST_IMPORT_JOB_H
+#define UGST_IMPORT_JOB_H
+
+#include "base/common.h"
+#include "import/env.h"
+#include "import/publish.h"
+#include "import/shard_file.h"
+#include "import/volume.h"
+#include "ugds_st_import.h"
+#include "verbs/checkpoint.h"
+
+/* A volume, and the catalog that it will have. */
+struct ugst_job_volume {
+	struct ugst_volume *volume;
+	char *path; /* absolute, for the manifest */
+	/* The label's catalog without this checkpoint's cut imports, with the
+	 * new record and all objects, those to be copied last. */
+	struct ugst_catalog plan;
+	size_t kept_count; /* objects of plan that are on the device already */
+	size_t kept_ids;   /* ids of its record that are */
+	size_t copied_count; /* of the others */
+	bool used;           /* holds shards of this generation */
+	bool behind;         /* the label lacks what plan drops or has */
+};
+
+/* A shard, and where it is or will be. */
+struct ugst_job_shard {
+	const struct ugst_source_shard *source;
+	bool placed;
+	bool reused; /* was there, and equals the source */
+	size_t volume;
+	uint64_t object_id;
+	struct ugst_hash hash;
+};
+
+struct ugst_job {
+	struct ugst_import_env env;
+	const struct ugds_st_import_opts *opts;
+	struct ugst_checkpoint checkpoint;
+	struct ugst_publication publication;
+	size_t volume_count;
+	struct ugst_job_volume *volumes; /* by UUID */
+	struct ugst_job_shard *shards;   /* checkpoint.shard_count of them */
+	char *model;
+	char *manifest; /* publication.path as JSON takes it */
+	/* The checkpoint's UUID. Known: from the manifest, or from records of
+	 * an import to the same path that was cut before it published. */
+	bool uuid_known;
+	struct ugst_uuid uuid;
+	uint64_t generation;
+	bool unchanged; /* the manifest says all this already */
+	bool resumed;   /* generation is on the volumes, not yet published */
+};
+
+/*
+ * ugst_job_open_volumes() - open, lock and check the volumes; volumes.c.
+ *
+ * Return: OK; INVALID_ARG; MISMATCH (a clone, a stale or wrong device); and as
+ * ugst_volume_open() and ugst_volume_load().
+ */
+int ugst_job_open_volumes(struct ugst_job *job, struct ugds_st_error *err);
+
+/* Fill uuid, if it can be known already; generation.c. */
+void ugst_job_guess_uuid(struct ugst_job *job);
+
+/* Find shards that are on the volumes already, byte for byte; reuse.c. */
+int ugst_job_find_reusable(struct ugst_job *job, struct ugds_st_error *err);
+
+/* Which checkpoint and generation is this? generation.c. */
+int ugst_job_choose_generation(struct ugst_job *job, struct ugds_st_error *err);
+
+/*
+ * ugst_job_place() - a place for every other shard, and the catalogs that say
+ * so; place.c.
+ *
+ * Return: OK; NO_SPACE (wanted, free, largest gap; or the catalog); NO_MEMORY.
+ */
+int ugst_job_place(struct ugst_job *job, struct ugds_st_error *err);
+
+/* The record of this generation in a plan. NULL: none. */
+struct ugst_record *ugst_job_record(const struct ugst_job *job,
+                                    const struct ugst_catalog *plan);
+
+/* The object of a placed shard, in its volume's plan. */
+struct ugst_object *ugst_job_object(const struct ugst_job *job,
+                                    const struct ugst_job_shard *shard);
+
+/* The manifest of this generation; manifest's strings and arrays are its own.
+ * Return: OK; NO_MEMORY. */
+int ugst_job_manifest(const struct ugst_job *job,
+                      struct ugst_manifest *manifest_out,
+                      struct ugds_st_error *err);
+
+#endif /* UGST_IMPORT_JOB_H */
