@@ -166,17 +166,6 @@ static const struct ugds_st_memory_ops *arena_memory(const ugds_st_store *store)
 	return memory->staging ? memory->staging : ugds_st_memory_host();
 }
 
-/* uGDS reads into the store's memory, compatibility mode into host memory. */
-static const struct ugds_st_memory_ops *arena_memory(const ugds_st_store *store)
-{
-	const struct ugds_st_memory_ops *memory = store->path.memory;
-
-	if (store->provider == UGDS_ST_PROVIDER_UGDS ||
-	    memory->ugds_register_flags < 0)
-		return memory;
-	return memory->staging ? memory->staging : ugds_st_memory_host();
-}
-
 /* The arena: one registration, shared out evenly over the sources. */
 static int open_arena(ugds_st_store *store, uint64_t wanted_bytes,
                       struct ugds_st_error *err)

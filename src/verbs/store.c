@@ -77,23 +77,13 @@ int ugst_store_register(const ugds_st_store *store,
                         const struct ugds_st_memory_ops *memory, void *base,
                         uint64_t bytes, struct ugds_st_error *err)
 {
-	bool on_device = memory->ugds_register_flags >= 0;
-	int flags = on_device ? memory->ugds_register_flags : 0;
+	int flags = memory->ugds_register_flags;
 	struct ugst_ugds_error error;
-	int status;
+	int status = check_memory(store, memory, base, bytes, err);
 
-	if (on_device && store->provider == UGDS_ST_PROVIDER_COMPAT)
-		return ugst_fail(err, UGDS_ST_UNSUPPORTED,
-		                 "buffer of %llu bytes at %p: compatibility "
-		                 "mode reads into host memory only; device "
-		                 "memory is filled through the arena",
-		                 (unsigned long long)bytes, base);
-	if (memory->registrable) {
-		status = memory->registrable(memory->ctx, base, bytes, err);
-		if (status)
-			return status;
-	}
-	error = store->ugds->buf_register(base, bytes, flags);
+	if (status)
+		return status;
+	error = store->ugds->buf_register(base, bytes, flags < 0 ? 0 : flags);
 	switch (error.code) {
 	case UGST_UGDS_OK:
 		return UGDS_ST_OK;

@@ -50,8 +50,6 @@ struct ugds_st_store {
 	const struct ugst_ugds *ugds; /* of every source */
 	/* Of the arena: path.memory, or host memory in compatibility mode. */
 	const struct ugds_st_memory_ops *arena_memory;
-	/* Where the arena lives: path.memory, or host memory beside it. */
-	const struct ugds_st_memory_ops *arena_memory;
 	char *arena;
 	uint64_t arena_bytes;
 	bool arena_registered;
