@@ -204,6 +204,13 @@ static int choose_default(struct ugst_resolved *resolved,
 	return status ? status : choose_single(resolved, DEFAULT_SHARD, err);
 }
 
+static const char *printable_dir(const struct ugst_resolved *resolved,
+                                 char printed[UGST_ESCAPED_BYTES])
+{
+	return ugst_escape(resolved->dir, strlen(resolved->dir), printed,
+	                   UGST_ESCAPED_BYTES);
+}
+
 /* No index: one file, or all of a numbered set. */
 static int choose_shards(struct ugst_resolved *resolved,
                          struct listing *listing, struct ugds_st_error *err)
@@ -217,14 +224,14 @@ static int choose_shards(struct ugst_resolved *resolved,
 		                 "%s: no file in it ends in .safetensors or "
 		                 ".safetensors.index.json, expected a "
 		                 "checkpoint",
-		                 ugst_escape(resolved->dir,
-		                             strlen(resolved->dir), printed,
-		                             sizeof(printed)));
+		                 printable_dir(resolved, printed));
 	if (ugst_numbered_set(shards->list, shards->count)) {
 		status =
 			ugst_numbered_missing(shards->list, shards->count, err);
-		if (status)
+		if (status) {
+			ugst_err_prefix(err, printable_dir(resolved, printed));
 			return status;
+		}
 	} else if (shards->count > 1) {
 		return ugst_resolve_ambiguous(resolved->dir, shards->list,
 		                              shards->count, err);

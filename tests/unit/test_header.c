@@ -53,10 +53,10 @@ static void test_table(void **state)
 {
 	static const char json[] =
 		"{\"b\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[2,"
-	        "26]},"
+		"26]},"
 		"\"__metadata__\":{\"format\":\"pt\"},"
 		"\"z\":{\"dtype\":\"BF16\",\"shape\":[4,0],\"data_offsets\":[2,"
-	        "2]},"
+		"2]},"
 		"\"a\\u0000\\u00e9\":{\"shape\":[],\"data_offsets\":[0,2],"
 		"\"dtype\":\"I16\"}}  ";
 	struct ugds_st_error err = {0};

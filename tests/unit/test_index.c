@@ -193,7 +193,7 @@ static void test_large(void **state)
 static void test_cuts(void **state)
 {
 	static const char json[] = "{\"metadata\":{\"total_size\":12},\"weight_"
-	                           "map\":{\"a\\u0000\":"
+				   "map\":{\"a\\u0000\":"
 				   "\"b\\u00e9\",\"c\":\"d/e\"}}";
 	struct ugst_index index;
 

@@ -113,7 +113,7 @@ static void test_twins(void **state)
 				"one.safetensors and in two\\x1b.safetensors, "
 				"expected in one shard"
 			      : "duplicate name: tensor \"t3\" is in shard 0 "
-		                "and "
+				"and "
 				"in shard 1, expected in one shard");
 		ugst_header_free(&two);
 		ugst_table_free(table);
