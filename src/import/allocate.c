@@ -39,9 +39,9 @@ static struct run *sorted_runs(const struct ugst_catalog *catalog,
 
 		/* Both stay inside the volume: checked when it was parsed. */
 		runs[i].start = object->base_lba * object->lba_bytes;
-		runs[i].end =
-		    ugst_align_up(runs[i].start + ugst_object_run_bytes(object),
-		                  UGST_OBJECT_ALIGN);
+		runs[i].end = ugst_align_up(
+			runs[i].start + ugst_object_run_bytes(object),
+			UGST_OBJECT_ALIGN);
 	}
 	runs[count].start = catalog->volume.bytes - UGST_VOLUME_TAIL_BYTES;
 	runs[count].end = runs[count].start;
@@ -60,7 +60,7 @@ static void count_gaps(const struct run *runs, size_t count,
 
 		space_out->free_bytes += gap;
 		space_out->largest_bytes =
-		    ugst_max(space_out->largest_bytes, gap);
+			ugst_max(space_out->largest_bytes, gap);
 		at = runs[i].end;
 	}
 }
@@ -97,11 +97,11 @@ int ugst_space_find(const struct ugst_catalog *catalog, uint64_t run_bytes,
 		*off_out = at;
 	} else {
 		count_gaps(runs, catalog->object_count + 1, &space);
-		status =
-		    ugst_fail(err, UGDS_ST_NO_SPACE,
-		              "wanted %" PRIu64 " bytes, free %" PRIu64
-		              ", largest gap %" PRIu64,
-		              run_bytes, space.free_bytes, space.largest_bytes);
+		status = ugst_fail(err, UGDS_ST_NO_SPACE,
+		                   "wanted %" PRIu64 " bytes, free %" PRIu64
+		                   ", largest gap %" PRIu64,
+		                   run_bytes, space.free_bytes,
+		                   space.largest_bytes);
 	}
 	free(runs);
 	return status;

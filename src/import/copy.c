@@ -80,7 +80,7 @@ int ugst_compare_shard(struct ugst_import_env *env,
 	int status;
 
 	target.buf = ugst_alloc_aligned(
-	    UGST_CHUNK_BYTES + UGST_OBJECT_PAGE_BYTES, UGST_PAGE_BYTES);
+		UGST_CHUNK_BYTES + UGST_OBJECT_PAGE_BYTES, UGST_PAGE_BYTES);
 	if (!target.buf)
 		return ugst_fail_memory(err);
 	status = ugst_pipe_run(source, lead_bytes, compare_sink, moved, &target,
@@ -124,12 +124,13 @@ int ugst_verify_object(struct ugst_import_env *env, struct ugst_blockdev *dev,
 		found = ugst_hasher_result(hasher);
 		if (!ugst_hash_equal(&found, &object->hash))
 			status = ugst_fail(
-			    err, UGDS_ST_CORRUPT,
-			    "%s: object %" PRIu64 ": expected hash %s, found "
-			    "%s",
-			    dev->path, object->id,
-			    ugst_hash_text(&object->hash, expected_text),
-			    ugst_hash_text(&found, found_text));
+				err, UGDS_ST_CORRUPT,
+				"%s: object %" PRIu64
+				": expected hash %s, found "
+				"%s",
+				dev->path, object->id,
+				ugst_hash_text(&object->hash, expected_text),
+				ugst_hash_text(&found, found_text));
 	}
 	free(buf);
 	ugst_hasher_free(hasher);

@@ -29,7 +29,7 @@ static int add_volumes(const struct ugst_job *job, uint32_t *numbers,
                        struct ugds_st_error *err)
 {
 	manifest->volumes =
-	    ugst_calloc(job->volume_count, sizeof(*manifest->volumes));
+		ugst_calloc(job->volume_count, sizeof(*manifest->volumes));
 	if (!manifest->volumes)
 		return ugst_fail_memory(err);
 	for (size_t i = 0; i < job->volume_count; i++) {
@@ -61,7 +61,7 @@ static int add_shard(const struct ugst_job *job,
 	out->name = ugst_json_text(source->name);
 	out->copies = ugst_calloc(1, sizeof(*out->copies));
 	out->left_out =
-	    ugst_calloc(source->left_out_count, sizeof(*out->left_out));
+		ugst_calloc(source->left_out_count, sizeof(*out->left_out));
 	if (!out->name || !out->copies || !out->left_out)
 		return ugst_fail_memory(err);
 	out->bytes = source->stamp.bytes;
@@ -74,11 +74,11 @@ static int add_shard(const struct ugst_job *job,
 		       source->left_out_count * sizeof(*out->left_out));
 	out->copy_count = 1;
 	out->copies[0] =
-	    (struct ugst_manifest_copy){.volume = numbers[shard->volume],
-	                                .lead_bytes = object->lead_bytes,
-	                                .object_id = object->id,
-	                                .base_lba = object->base_lba,
-	                                .lba_bytes = object->lba_bytes};
+		(struct ugst_manifest_copy){.volume = numbers[shard->volume],
+	                                    .lead_bytes = object->lead_bytes,
+	                                    .object_id = object->id,
+	                                    .base_lba = object->base_lba,
+	                                    .lba_bytes = object->lba_bytes};
 	return UGDS_ST_OK;
 }
 

@@ -38,7 +38,7 @@ static int copy_records(const struct ugst_catalog *from,
 		out->model = ugst_strdup(in->model);
 		out->manifest = ugst_strdup(in->manifest);
 		out->object_ids =
-		    ugst_calloc(in->object_count, sizeof(uint64_t));
+			ugst_calloc(in->object_count, sizeof(uint64_t));
 		if (!out->model || !out->manifest || !out->object_ids)
 			return ugst_fail_memory(err);
 		memcpy(out->object_ids, in->object_ids,
@@ -70,7 +70,7 @@ int ugst_catalog_add_object(struct ugst_catalog *catalog,
                             struct ugds_st_error *err)
 {
 	struct ugst_object *objects = ugst_reallocarray(
-	    catalog->objects, catalog->object_count + 1, sizeof(*objects));
+		catalog->objects, catalog->object_count + 1, sizeof(*objects));
 	char *name = ugst_strdup(object->name);
 
 	if (objects)
@@ -95,7 +95,7 @@ int ugst_catalog_add_record(struct ugst_catalog *catalog,
                             struct ugds_st_error *err)
 {
 	struct ugst_record *records = ugst_reallocarray(
-	    catalog->records, catalog->record_count + 1, sizeof(*records));
+		catalog->records, catalog->record_count + 1, sizeof(*records));
 	struct ugst_record record = {.checkpoint = *checkpoint,
 	                             .generation = generation,
 	                             .model = ugst_strdup(model),

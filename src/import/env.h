@@ -25,7 +25,7 @@ void ugst_env_init(struct ugst_import_env *env);
 
 /* A line for people; nothing happens where nobody listens. */
 void ugst_env_note(const struct ugst_import_env *env, const char *fmt, ...)
-    UGST_PRINTF(2, 3);
+	UGST_PRINTF(2, 3);
 
 /* bytes more are done. */
 void ugst_env_progress(struct ugst_import_env *env, uint64_t bytes);

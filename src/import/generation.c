@@ -25,9 +25,9 @@ static bool lists_exactly(const struct ugst_job *job, size_t volume,
 		bool wanted = false;
 
 		for (size_t k = 0; k < job->checkpoint.shard_count; k++)
-			wanted |=
-			    job->shards[k].volume == volume &&
-			    job->shards[k].object_id == record->object_ids[i];
+			wanted |= job->shards[k].volume == volume &&
+			          job->shards[k].object_id ==
+			                  record->object_ids[i];
 		if (!wanted)
 			return false;
 	}
@@ -64,9 +64,9 @@ static bool is_complete(const struct ugst_job *job, uint64_t generation,
 	if (!all_reused(job))
 		return false;
 	for (size_t i = 0; i < job->volume_count; i++) {
-		const struct ugst_record *record =
-		    ugst_catalog_record(&job->volumes[i].volume->label.catalog,
-		                        &job->uuid, generation);
+		const struct ugst_record *record = ugst_catalog_record(
+			&job->volumes[i].volume->label.catalog, &job->uuid,
+			generation);
 
 		if (!uses(job, i) && !record)
 			continue;
@@ -86,7 +86,7 @@ static uint64_t last_generation(const struct ugst_job *job, bool *pending_out)
 	*pending_out = true;
 	for (size_t i = 0; i < job->volume_count; i++) {
 		const struct ugst_catalog *catalog =
-		    &job->volumes[i].volume->label.catalog;
+			&job->volumes[i].volume->label.catalog;
 
 		for (size_t k = 0; k < catalog->record_count; k++) {
 			const struct ugst_record *record = &catalog->records[k];
@@ -108,7 +108,7 @@ static bool has_committed(const struct ugst_job *job)
 {
 	for (size_t i = 0; i < job->volume_count; i++) {
 		const struct ugst_catalog *catalog =
-		    &job->volumes[i].volume->label.catalog;
+			&job->volumes[i].volume->label.catalog;
 
 		for (size_t k = 0; k < catalog->record_count; k++)
 			if (catalog->records[k].committed &&
@@ -125,7 +125,7 @@ void ugst_job_guess_uuid(struct ugst_job *job)
 	job->uuid = job->publication.manifest.checkpoint;
 	for (size_t i = 0; i < job->volume_count && !job->uuid_known; i++) {
 		const struct ugst_catalog *catalog =
-		    &job->volumes[i].volume->label.catalog;
+			&job->volumes[i].volume->label.catalog;
 
 		for (size_t k = catalog->record_count; k-- > 0;) {
 			const struct ugst_record *record = &catalog->records[k];
@@ -170,9 +170,9 @@ static bool is_published(const struct ugst_job *job)
 		    known->copy_count != 1 ||
 		    copy->object_id != shard->object_id ||
 		    !ugst_uuid_equal(
-			&manifest->volumes[copy->volume].record.uuid,
-			&job->volumes[shard->volume]
-			     .volume->label.catalog.volume.uuid))
+			    &manifest->volumes[copy->volume].record.uuid,
+			    &job->volumes[shard->volume]
+				     .volume->label.catalog.volume.uuid))
 			return false;
 	}
 	return is_complete(job, manifest->generation, true);
@@ -214,7 +214,8 @@ int ugst_job_choose_generation(struct ugst_job *job, struct ugds_st_error *err)
 		job->generation = 1;
 		return draw_uuid(&job->uuid, err);
 	}
-	job->generation =
-	    last > published && pending ? last : ugst_max(last, published) + 1;
+	job->generation = last > published && pending
+	                          ? last
+	                          : ugst_max(last, published) + 1;
 	return UGDS_ST_OK;
 }

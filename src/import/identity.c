@@ -64,8 +64,8 @@ static bool take_namespace(int fd, uint32_t nsid, struct ugst_namespace *ns)
 
 	if (found) {
 		/* Bits 5 and 6 are the high part of the index (2.0). */
-		unsigned format = (id->flbas & NVME_NS_FLBAS_LOWER_MASK) |
-		                  (id->flbas & NVME_NS_FLBAS_HIGHER_MASK) >> 1;
+		unsigned format =
+			(id->flbas & 0x0fu) | (id->flbas & 0x60u) >> 1;
 
 		memcpy(ns->identity.nguid, id->nguid,
 		       sizeof(ns->identity.nguid));

@@ -73,8 +73,8 @@ static int verify_all(struct ugst_job *job, struct ugds_st_error *err)
 	for (size_t i = 0; i < job->checkpoint.shard_count; i++) {
 		struct ugst_job_shard *shard = &job->shards[i];
 		int status = ugst_verify_object(
-		    &job->env, job->volumes[shard->volume].volume->dev,
-		    ugst_job_object(job, shard), err);
+			&job->env, job->volumes[shard->volume].volume->dev,
+			ugst_job_object(job, shard), err);
 
 		if (status != UGDS_ST_OK) {
 			ugst_err_prefix(err, shard->source->name);
@@ -108,7 +108,7 @@ static int name_job(struct ugst_job *job, struct ugds_st_error *err)
 	job->model = ugst_json_text(model);
 	job->manifest = ugst_json_text(job->publication.path);
 	job->shards =
-	    ugst_calloc(job->checkpoint.shard_count, sizeof(*job->shards));
+		ugst_calloc(job->checkpoint.shard_count, sizeof(*job->shards));
 	if (!job->model || !job->manifest || !job->shards)
 		return ugst_fail_memory(err);
 	for (size_t i = 0; i < job->checkpoint.shard_count; i++) {
@@ -123,8 +123,8 @@ static int name_job(struct ugst_job *job, struct ugds_st_error *err)
 /* Step 1: all that can be known without writing. */
 static int prepare(struct ugst_job *job, struct ugds_st_error *err)
 {
-	int status =
-	    ugst_checkpoint_open(job->opts->checkpoint, &job->checkpoint, err);
+	int status = ugst_checkpoint_open(job->opts->checkpoint,
+	                                  &job->checkpoint, err);
 
 	/* Locks: the manifest's folder, then the volumes by UUID. */
 	if (status == UGDS_ST_OK)
@@ -194,7 +194,7 @@ static int import_in_order(struct ugst_job *job, struct ugds_st_error *err)
 	for (size_t i = 0; i < job->volume_count; i++) {
 		struct ugst_job_volume *volume = &job->volumes[i];
 		const struct ugst_record *record =
-		    ugst_job_record(job, &volume->volume->label.catalog);
+			ugst_job_record(job, &volume->volume->label.catalog);
 
 		if (!volume->used || (record && record->committed))
 			continue;
@@ -279,14 +279,13 @@ int ugst_import(const struct ugst_import_env *env,
 	struct ugds_st_import_opts own = {0};
 	struct ugds_st_import_result result = {0};
 	struct ugst_job job = {
-	    .env = *env, .opts = &own, .publication = {.folder_fd = -1}};
+		.env = *env, .opts = &own, .publication = {.folder_fd = -1}};
 	int status;
 
 	if (!opts)
 		return ugst_fail(err, UGDS_ST_INVALID_ARG,
 		                 "options: expected some, found NULL");
-	status = ugst_opts_read(&own, sizeof(own), opts,
-	                        "ugds_st_import_opts", err);
+	status = ugst_opts_read(&own, sizeof(own), opts, "opts", err);
 	if (status == UGDS_ST_OK)
 		status = check_opts(&own, err);
 	if (status != UGDS_ST_OK)

@@ -83,8 +83,8 @@ static void *read_all(void *arg)
 		if (i >= RING && !wait_past(pipe, &pipe->taken_count, i - RING))
 			break;
 		status = ugst_shard_file_read(
-		    pipe->source, pipe->buffers[slot], UGST_CHUNK_BYTES,
-		    i * UGST_CHUNK_BYTES, &pipe->bytes[slot], &err);
+			pipe->source, pipe->buffers[slot], UGST_CHUNK_BYTES,
+			i * UGST_CHUNK_BYTES, &pipe->bytes[slot], &err);
 		if (status != UGDS_ST_OK) {
 			fail(pipe, status, &err);
 			break;
@@ -105,9 +105,9 @@ static void *take_all(void *arg)
 
 		if (!wait_past(pipe, &pipe->ready_count, i))
 			break;
-		status =
-		    pipe->sink(pipe->ctx, pipe->buffers[slot],
-		               pipe->bytes[slot], i * UGST_CHUNK_BYTES, &err);
+		status = pipe->sink(pipe->ctx, pipe->buffers[slot],
+		                    pipe->bytes[slot], i * UGST_CHUNK_BYTES,
+		                    &err);
 		if (status != UGDS_ST_OK) {
 			fail(pipe, status, &err);
 			break;
@@ -134,8 +134,8 @@ static void shift(struct pipe *pipe, unsigned slot, bool last, char *carry)
 	memmove(buf + lead, buf, bytes);
 	memcpy(buf, carry, lead);
 	if (last) {
-		size_t end =
-		    (size_t)ugst_align_up(lead + bytes, UGST_OBJECT_PAGE_BYTES);
+		size_t end = (size_t)ugst_align_up(lead + bytes,
+		                                   UGST_OBJECT_PAGE_BYTES);
 
 		memset(buf + lead + bytes, 0, end - lead - bytes);
 		pipe->bytes[slot] = end;
@@ -151,7 +151,7 @@ static void hash_header(struct pipe *pipe, struct ugst_hasher *hasher,
 {
 	const struct ugst_source_shard *shard = pipe->source->shard;
 	uint64_t left =
-	    shard->header.data_off - ugst_min(off, shard->header.data_off);
+		shard->header.data_off - ugst_min(off, shard->header.data_off);
 	struct ugst_hash found;
 	struct ugds_st_error err;
 
@@ -238,12 +238,12 @@ int ugst_pipe_run(struct ugst_shard_file *source, uint32_t lead_bytes,
 	int status = UGDS_ST_OK;
 
 	pipe.chunk_count =
-	    ugst_div_up(source->shard->stamp.bytes, UGST_CHUNK_BYTES);
+		ugst_div_up(source->shard->stamp.bytes, UGST_CHUNK_BYTES);
 	if (!hasher || !header_hasher)
 		status = ugst_fail_memory(err);
 	for (unsigned i = 0; i < RING && status == UGDS_ST_OK; i++) {
 		pipe.buffers[i] =
-		    ugst_alloc_aligned(BUFFER_BYTES, UGST_PAGE_BYTES);
+			ugst_alloc_aligned(BUFFER_BYTES, UGST_PAGE_BYTES);
 		if (!pipe.buffers[i])
 			status = ugst_fail_memory(err);
 	}

@@ -24,7 +24,7 @@ struct ugst_object *ugst_job_object(const struct ugst_job *job,
 {
 	const struct ugst_catalog *plan = &job->volumes[shard->volume].plan;
 	const struct ugst_object *object =
-	    ugst_catalog_object(plan, shard->object_id);
+		ugst_catalog_object(plan, shard->object_id);
 
 	return object ? &plan->objects[object - plan->objects] : NULL;
 }
@@ -51,7 +51,7 @@ static int plan_kept(struct ugst_job *job, size_t number,
 	struct ugst_catalog *plan = &volume->plan;
 	size_t before;
 	int status =
-	    ugst_catalog_copy(&volume->volume->label.catalog, plan, err);
+		ugst_catalog_copy(&volume->volume->label.catalog, plan, err);
 
 	if (status != UGDS_ST_OK)
 		return status;
@@ -84,7 +84,7 @@ static int plan_kept(struct ugst_job *job, size_t number,
 		volume->behind = true;
 	volume->kept_count = plan->object_count;
 	volume->kept_ids =
-	    volume->used ? ugst_job_record(job, plan)->object_count : 0;
+		volume->used ? ugst_job_record(job, plan)->object_count : 0;
 	return UGDS_ST_OK;
 }
 

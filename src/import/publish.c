@@ -92,8 +92,9 @@ static int locate(const char *path, struct ugst_publication *publication,
 		goto out;
 	}
 	publication->path = ugst_printf(
-	    "%s/%s",
-	    strcmp(publication->folder, "/") ? publication->folder : "", name);
+		"%s/%s",
+		strcmp(publication->folder, "/") ? publication->folder : "",
+		name);
 	if (!publication->path)
 		status = ugst_fail_memory(err);
 out:
@@ -108,7 +109,7 @@ static int lock_folder(struct ugst_publication *publication,
 	struct ugst_holder holder = {0};
 
 	publication->folder_fd =
-	    open(publication->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		open(publication->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (publication->folder_fd < 0)
 		return ugst_fail_errno(err, ugst_errno_status(errno), errno,
 		                       "%s", publication->folder);
@@ -154,8 +155,8 @@ static int slurp(const char *path, char **text_out, size_t *bytes_out,
 		ssize_t got = read(fd, text + used, room - used);
 
 		if (got < 0 && errno != EINTR)
-			status =
-			    ugst_fail_errno(err, UGDS_ST_IO, errno, "%s", path);
+			status = ugst_fail_errno(err, UGDS_ST_IO, errno, "%s",
+			                         path);
 		if (got == 0)
 			break;
 		used += got > 0 ? (size_t)got : 0;

@@ -33,9 +33,9 @@ static bool is_published(const struct ugst_job *job,
 			continue;
 		for (size_t k = 0; k < shard->copy_count; k++) {
 			const struct ugst_manifest_copy *copy =
-			    &shard->copies[k];
+				&shard->copies[k];
 			const struct ugst_manifest_volume *known =
-			    &manifest->volumes[copy->volume];
+				&manifest->volumes[copy->volume];
 
 			if (copy->object_id == object_id &&
 			    ugst_uuid_equal(&known->record.uuid, volume))
@@ -109,7 +109,7 @@ static int find_one(struct ugst_job *job, struct ugst_job_shard *shard,
 
 	for (size_t v = 0; v < job->volume_count; v++) {
 		const struct ugst_catalog *catalog =
-		    &job->volumes[v].volume->label.catalog;
+			&job->volumes[v].volume->label.catalog;
 
 		for (size_t i = 0; i < catalog->object_count; i++) {
 			const struct ugst_object *object = &catalog->objects[i];

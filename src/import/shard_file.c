@@ -114,11 +114,11 @@ int ugst_shard_file_read(struct ugst_shard_file *source, void *buf,
 			                       source->shard->path, off + done);
 		if (got == 0)
 			return ugst_fail(
-			    err, UGDS_ST_MISMATCH,
-			    "%s: changed while it was imported: "
-			    "expected %" PRIu64 " bytes, found %" PRIu64,
-			    source->shard->path, source->shard->stamp.bytes,
-			    off + done);
+				err, UGDS_ST_MISMATCH,
+				"%s: changed while it was imported: "
+				"expected %" PRIu64 " bytes, found %" PRIu64,
+				source->shard->path, source->shard->stamp.bytes,
+				off + done);
 		done += (size_t)got;
 		if (done >= wanted || ugst_is_aligned(done, UGST_PAGE_BYTES))
 			continue;

@@ -49,7 +49,7 @@ int ugst_volume_open(const struct ugst_import_env *env, const char *path,
 {
 	struct ugst_volume *volume = ugst_calloc(1, sizeof(*volume));
 	unsigned flags =
-	    writable ? UGST_BLOCKDEV_WRITE | UGST_BLOCKDEV_EXCL : 0;
+		writable ? UGST_BLOCKDEV_WRITE | UGST_BLOCKDEV_EXCL : 0;
 	int status;
 
 	if (!volume)
@@ -114,16 +114,16 @@ static int choose(struct ugst_volume *volume,
                   const size_t bytes[UGST_SLOT_COUNT],
                   struct ugds_st_error *err)
 {
-	int status =
-	    ugst_label_choose(volume->states, labels, &volume->current, err);
+	int status = ugst_label_choose(volume->states, labels, &volume->current,
+	                               err);
 
 	if (status != UGDS_ST_OK) {
 		ugst_err_prefix(err, volume->dev->path);
 		return status;
 	}
 	volume->unequal =
-	    bytes[0] != bytes[1] ||
-	    memcmp(volume->slots[0], volume->slots[1], bytes[0]) != 0;
+		bytes[0] != bytes[1] ||
+		memcmp(volume->slots[0], volume->slots[1], bytes[0]) != 0;
 	volume->label = labels[volume->current];
 	memset(&labels[volume->current], 0, sizeof(labels[0]));
 	if (volume->label.catalog.volume.bytes > volume->dev->bytes) {
@@ -155,7 +155,7 @@ int ugst_volume_load(struct ugst_volume *volume, struct ugds_st_error *err)
 	for (unsigned i = 0; i < UGST_SLOT_COUNT; i++) {
 		if (!volume->slots[i])
 			volume->slots[i] = ugst_alloc_aligned(
-			    UGST_SLOT_BYTES, UGST_SLOT_HEADER_BYTES);
+				UGST_SLOT_BYTES, UGST_SLOT_HEADER_BYTES);
 		if (!volume->slots[i])
 			return ugst_fail_memory(err);
 	}
@@ -163,8 +163,9 @@ int ugst_volume_load(struct ugst_volume *volume, struct ugds_st_error *err)
 		volume->states[i] = UGST_SLOT_DAMAGED;
 		memset(&slot_err, 0, sizeof(slot_err));
 		if (read_slot(volume, i, &bytes[i], &slot_err) == UGDS_ST_OK)
-			volume->states[i] = ugst_slot_decode(
-			    volume->slots[i], bytes[i], &labels[i], &slot_err);
+			volume->states[i] =
+				ugst_slot_decode(volume->slots[i], bytes[i],
+			                         &labels[i], &slot_err);
 		else
 			bytes[i] = 0;
 		/* Not a verdict on the slot. */
@@ -248,8 +249,8 @@ int ugst_volume_begin(struct ugst_volume *volume, struct ugds_st_error *err)
 	 * before its flush. Only then may the older one be overwritten. */
 	bytes = UGST_SLOT_HEADER_BYTES +
 	        (size_t)ugst_align_up(
-		    ugst_slot_catalog_bytes(volume->slots[volume->current]),
-		    UGST_SLOT_HEADER_BYTES);
+			ugst_slot_catalog_bytes(volume->slots[volume->current]),
+			UGST_SLOT_HEADER_BYTES);
 	status = ugst_blockdev_flush(volume->dev, err);
 	if (status == UGDS_ST_OK)
 		status = ugst_blockdev_write(volume->dev,
@@ -291,8 +292,8 @@ int ugst_volume_commit(struct ugst_volume *volume, struct ugst_catalog *catalog,
 {
 	struct ugst_label next = {.sequence = volume->label.sequence + 1,
 	                          .catalog = *catalog};
-	int status =
-	    ugst_volume_write_label(volume->dev, volume->current, &next, err);
+	int status = ugst_volume_write_label(volume->dev, volume->current,
+	                                     &next, err);
 
 	if (status != UGDS_ST_OK)
 		return status;

@@ -17,12 +17,15 @@
 static char *absolute(const char *path)
 {
 	char folder[PATH_MAX];
+	char *joined;
+	char *text;
 
-	if (path[0] == '/')
+	if (path[0] == '/' || !getcwd(folder, sizeof(folder)))
 		return ugst_json_text(path);
-	if (!getcwd(folder, sizeof(folder)))
-		return ugst_json_text(path);
-	return ugst_printf("%s/%s", folder, path);
+	joined = ugst_printf("%s/%s", folder, path);
+	text = joined ? ugst_json_text(joined) : NULL;
+	free(joined);
+	return text;
 }
 
 static int open_one(struct ugst_job *job, const char *path,
@@ -30,7 +33,7 @@ static int open_one(struct ugst_job *job, const char *path,
 {
 	struct ugst_job_volume *volume = &job->volumes[job->volume_count];
 	int status =
-	    ugst_volume_open(&job->env, path, true, &volume->volume, err);
+		ugst_volume_open(&job->env, path, true, &volume->volume, err);
 
 	if (status != UGDS_ST_OK)
 		return status;
@@ -93,18 +96,18 @@ static int check_stale(const struct ugst_job *job,
 
 	for (size_t i = 0; i < manifest->volume_count; i++) {
 		const struct ugst_manifest_volume *known =
-		    &manifest->volumes[i];
+			&manifest->volumes[i];
 
 		if (ugst_uuid_equal(&known->record.uuid,
 		                    &volume->label.catalog.volume.uuid) &&
 		    volume->label.sequence < known->label_sequence)
 			return ugst_fail(
-			    err, UGDS_ST_MISMATCH,
-			    "%s: expected label sequence %" PRIu64
-			    " or later, as %s has it, found "
-			    "%" PRIu64 ": an old copy of the volume",
-			    volume->dev->path, known->label_sequence,
-			    job->publication.path, volume->label.sequence);
+				err, UGDS_ST_MISMATCH,
+				"%s: expected label sequence %" PRIu64
+				" or later, as %s has it, found "
+				"%" PRIu64 ": an old copy of the volume",
+				volume->dev->path, known->label_sequence,
+				job->publication.path, volume->label.sequence);
 	}
 	return UGDS_ST_OK;
 }
@@ -113,7 +116,7 @@ static int lock_one(struct ugst_job *job, struct ugst_volume *volume,
                     struct ugds_st_error *err)
 {
 	int status =
-	    ugst_blockdev_lock(volume->dev, UGST_LOCK_WRITER, true, err);
+		ugst_blockdev_lock(volume->dev, UGST_LOCK_WRITER, true, err);
 
 	if (status == UGDS_ST_OK)
 		status = ugst_volume_load(volume, err);
@@ -129,7 +132,7 @@ int ugst_job_open_volumes(struct ugst_job *job, struct ugds_st_error *err)
 	int status = UGDS_ST_OK;
 
 	job->volumes =
-	    ugst_calloc(job->opts->device_count, sizeof(*job->volumes));
+		ugst_calloc(job->opts->device_count, sizeof(*job->volumes));
 	if (!job->volumes)
 		return ugst_fail_memory(err);
 	for (size_t i = 0; i < job->opts->device_count; i++) {

@@ -48,7 +48,7 @@ static int compare_members(const void *left, const void *right)
 	const struct member *a = left;
 	const struct member *b = right;
 	size_t common =
-	    a->name_bytes < b->name_bytes ? a->name_bytes : b->name_bytes;
+		a->name_bytes < b->name_bytes ? a->name_bytes : b->name_bytes;
 	int order = memcmp(a->name, b->name, common);
 
 	if (order)
@@ -75,11 +75,11 @@ static int close_members(struct walk *walk)
 		           list[i].name_bytes) != 0)
 			continue;
 		return ugst_scan_fail(
-		    walk->scan, list[i].at,
-		    "member \"%s\" twice in one object, first at byte %zu",
-		    ugst_escape(list[i].name, list[i].name_bytes, name,
-		                sizeof(name)),
-		    (size_t)(list[i - 1].at - walk->scan->text));
+			walk->scan, list[i].at,
+			"member \"%s\" twice in one object, first at byte %zu",
+			ugst_escape(list[i].name, list[i].name_bytes, name,
+		                    sizeof(name)),
+			(size_t)(list[i - 1].at - walk->scan->text));
 	}
 	members->count = first;
 	return UGDS_ST_OK;
@@ -119,8 +119,8 @@ static int add_member(struct walk *walk, const struct ugst_string *string)
 		if (!members->pool)
 			return ugst_fail_memory(walk->scan->err);
 		name = members->pool + members->pool_used;
-		name_bytes = ugst_scan_unescape(string, members->pool +
-		                                            members->pool_used);
+		name_bytes = ugst_scan_unescape(
+			string, members->pool + members->pool_used);
 		members->pool_used += name_bytes;
 	}
 	list = ugst_grow(members->list, members->count, &members->capacity,
@@ -129,7 +129,7 @@ static int add_member(struct walk *walk, const struct ugst_string *string)
 		return ugst_fail_memory(walk->scan->err);
 	members->list = list;
 	list[members->count++] =
-	    (struct member){name, name_bytes, string->raw - 1};
+		(struct member){name, name_bytes, string->raw - 1};
 	return UGDS_ST_OK;
 }
 
@@ -226,7 +226,7 @@ static int walk_behind(struct walk *walk, unsigned base)
 			                 : UGDS_ST_OK;
 		if (!ugst_scan_take(scan, is_object ? '}' : ']'))
 			return ugst_scan_expected(
-			    scan, is_object ? "',' or '}'" : "',' or ']'");
+				scan, is_object ? "',' or '}'" : "',' or ']'");
 		status = is_object && walk->members ? close_members(walk)
 		                                    : UGDS_ST_OK;
 		if (status)

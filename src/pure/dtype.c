@@ -12,18 +12,18 @@ struct dtype {
 
 #define DTYPE(name, bits) \
 	[UGDS_ST_DTYPE_## \
-	    name] = {#name, (uint8_t)(sizeof(#name) - 1), (uint8_t)bits}
+		name] = {#name, (uint8_t)(sizeof(#name) - 1), (uint8_t)bits}
 
 /* By value; 0 is no dtype. */
 static const struct dtype dtypes[] = {
-    DTYPE(BOOL, 8),        DTYPE(F4, 4),          DTYPE(F6_E2M3, 6),
-    DTYPE(F6_E3M2, 6),     DTYPE(U8, 8),          DTYPE(I8, 8),
-    DTYPE(F8_E5M2, 8),     DTYPE(F8_E4M3, 8),     DTYPE(F8_E8M0, 8),
-    DTYPE(F8_E4M3FNUZ, 8), DTYPE(F8_E5M2FNUZ, 8), DTYPE(I16, 16),
-    DTYPE(U16, 16),        DTYPE(F16, 16),        DTYPE(BF16, 16),
-    DTYPE(I32, 32),        DTYPE(U32, 32),        DTYPE(F32, 32),
-    DTYPE(C64, 64),        DTYPE(F64, 64),        DTYPE(I64, 64),
-    DTYPE(U64, 64),
+	DTYPE(BOOL, 8),        DTYPE(F4, 4),          DTYPE(F6_E2M3, 6),
+	DTYPE(F6_E3M2, 6),     DTYPE(U8, 8),          DTYPE(I8, 8),
+	DTYPE(F8_E5M2, 8),     DTYPE(F8_E4M3, 8),     DTYPE(F8_E8M0, 8),
+	DTYPE(F8_E4M3FNUZ, 8), DTYPE(F8_E5M2FNUZ, 8), DTYPE(I16, 16),
+	DTYPE(U16, 16),        DTYPE(F16, 16),        DTYPE(BF16, 16),
+	DTYPE(I32, 32),        DTYPE(U32, 32),        DTYPE(F32, 32),
+	DTYPE(C64, 64),        DTYPE(F64, 64),        DTYPE(I64, 64),
+	DTYPE(U64, 64),
 };
 
 static bool is_dtype(int dtype)

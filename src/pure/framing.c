@@ -19,39 +19,43 @@ static const struct {
 	uint8_t magic_bytes;
 	const char *kind;
 } kinds[] = {
-    {"version https://git-lfs", 23,
-     "a git-lfs pointer, not the file it stands for (fetch it: git lfs pull)"},
-    {"<!doctype", 9, "an HTML page, perhaps a login or error page"},
-    {"<html", 5, "an HTML page, perhaps a login or error page"},
-    {"<?xml", 5, "an XML document, perhaps an error of the storage service"},
-    {"<error", 6, "an XML document, perhaps an error of the storage service"},
-    {"PK\3\4", 4, "a zip archive, perhaps a PyTorch pickle"},
-    {"PK\5\6", 4, "a zip archive, perhaps a PyTorch pickle"},
-    {"\x80\2", 2, "a Python pickle"},
-    {"\x80\3", 2, "a Python pickle"},
-    {"\x80\4", 2, "a Python pickle"},
-    {"\x80\5", 2, "a Python pickle"},
-    {"GGUF", 4, "a GGUF model"},
-    {"ggml", 4, "a GGML model"},
-    {"lmgg", 4, "a GGML model"},
-    {"tjgg", 4, "a GGML model"},
-    {"\x89HDF\r\n\x1a\n", 8, "an HDF5 file"},
-    {"\x93NUMPY", 6, "a NumPy array"},
-    {"\x1f\x8b", 2, "gzip data"},
-    {"\x28\xb5\x2f\xfd", 4, "zstd data"},
-    {"\xfd"
-     "7zXZ",
-     5, "xz data"},
-    {"BZh", 3, "bzip2 data"},
-    {"7z\xbc\xaf", 4, "a 7-zip archive"},
-    {"Rar!", 4, "a RAR archive"},
-    {"\x7f"
-     "ELF",
-     4, "an ELF program"},
-    {"../", 3, "the text of a symbolic link instead of the file it leads to"},
-    {"{", 1, "JSON text, perhaps an index or an error message"},
-    {"[", 1, "JSON text"},
-    {"<", 1, "an HTML or XML document"},
+	{"version https://git-lfs", 23,
+         "a git-lfs pointer, not the file it stands for (fetch it: git lfs "
+         "pull)"},
+	{"<!doctype", 9, "an HTML page, perhaps a login or error page"},
+	{"<html", 5, "an HTML page, perhaps a login or error page"},
+	{"<?xml", 5,
+         "an XML document, perhaps an error of the storage service"},
+	{"<error", 6,
+         "an XML document, perhaps an error of the storage service"},
+	{"PK\3\4", 4, "a zip archive, perhaps a PyTorch pickle"},
+	{"PK\5\6", 4, "a zip archive, perhaps a PyTorch pickle"},
+	{"\x80\2", 2, "a Python pickle"},
+	{"\x80\3", 2, "a Python pickle"},
+	{"\x80\4", 2, "a Python pickle"},
+	{"\x80\5", 2, "a Python pickle"},
+	{"GGUF", 4, "a GGUF model"},
+	{"ggml", 4, "a GGML model"},
+	{"lmgg", 4, "a GGML model"},
+	{"tjgg", 4, "a GGML model"},
+	{"\x89HDF\r\n\x1a\n", 8, "an HDF5 file"},
+	{"\x93NUMPY", 6, "a NumPy array"},
+	{"\x1f\x8b", 2, "gzip data"},
+	{"\x28\xb5\x2f\xfd", 4, "zstd data"},
+	{"\xfd"
+         "7zXZ",
+         5, "xz data"},
+	{"BZh", 3, "bzip2 data"},
+	{"7z\xbc\xaf", 4, "a 7-zip archive"},
+	{"Rar!", 4, "a RAR archive"},
+	{"\x7f"
+         "ELF",
+         4, "an ELF program"},
+	{"../", 3,
+         "the text of a symbolic link instead of the file it leads to"},
+	{"{", 1, "JSON text, perhaps an index or an error message"},
+	{"[", 1, "JSON text"},
+	{"<", 1, "an HTML or XML document"},
 };
 
 const char *ugst_sniff(const char *prefix, size_t prefix_bytes)
@@ -67,7 +71,7 @@ const char *ugst_sniff(const char *prefix, size_t prefix_bytes)
 	for (size_t i = 0; i < UGST_COUNT(kinds); i++)
 		if (prefix_bytes >= kinds[i].magic_bytes &&
 		    strncasecmp(prefix, kinds[i].magic, kinds[i].magic_bytes) ==
-		        0)
+		            0)
 			return kinds[i].kind;
 	return NULL;
 }

@@ -60,7 +60,7 @@ static int parse_dtype_name(struct parser *parser, const char *wanted,
 		*dtype_out = ugst_dtype_from_name(string.raw, string.raw_bytes);
 	else if (string.raw_bytes <= sizeof(text))
 		*dtype_out = ugst_dtype_from_name(
-		    text, ugst_scan_unescape(&string, text));
+			text, ugst_scan_unescape(&string, text));
 	else
 		*dtype_out = 0;
 	if (*dtype_out)
@@ -81,8 +81,8 @@ static int parse_dtype_object(struct parser *parser, int *dtype_out)
 	scan->at++;
 	status = parse_dtype_name(parser, "a dtype", dtype_out);
 	if (!status)
-		status =
-		    ugst_scan_expect(&parser->scan, ':', "':' after a dtype");
+		status = ugst_scan_expect(&parser->scan, ':',
+		                          "':' after a dtype");
 	if (status)
 		return status;
 	ugst_scan_space(scan);
@@ -113,7 +113,7 @@ static int add_dim(struct parser *parser, uint64_t dim)
 static int parse_shape(struct parser *parser, struct ugst_header_tensor *tensor)
 {
 	int status =
-	    ugst_scan_expect(&parser->scan, '[', "the shape as an array");
+		ugst_scan_expect(&parser->scan, '[', "the shape as an array");
 
 	tensor->rank = 0;
 	if (status || ugst_scan_take(&parser->scan, ']'))
@@ -138,8 +138,8 @@ static int parse_offsets(struct parser *parser,
 {
 	static const char wanted[] = "a byte offset as a whole number";
 	struct ugst_scan *scan = &parser->scan;
-	int status =
-	    ugst_scan_expect(&parser->scan, '[', "data_offsets as an array");
+	int status = ugst_scan_expect(&parser->scan, '[',
+	                              "data_offsets as an array");
 
 	if (!status)
 		status = ugst_scan_uint(scan, wanted, &tensor->begin);
@@ -174,8 +174,8 @@ static int parse_field_name(struct ugst_scan *scan, unsigned *field_out)
 	*field_out = ugst_scan_usual(scan, "\"dtype\":", 8)   ? FIELD_DTYPE
 	             : ugst_scan_usual(scan, "\"shape\":", 8) ? FIELD_SHAPE
 	             : ugst_scan_usual(scan, "\"data_offsets\":", 15)
-	                 ? FIELD_OFFSETS
-	                 : 0;
+	                     ? FIELD_OFFSETS
+	                     : 0;
 	if (*field_out)
 		return UGDS_ST_OK;
 	status = ugst_scan_string(scan, "a member name", &name);
@@ -256,7 +256,7 @@ static int parse_entry_array(struct parser *parser,
 
 	if (!status)
 		status =
-		    ugst_scan_expect(&parser->scan, ',', "',' and a shape");
+			ugst_scan_expect(&parser->scan, ',', "',' and a shape");
 	if (!status)
 		status = parse_shape(parser, tensor);
 	if (!status)
@@ -301,7 +301,7 @@ static int add_name(struct parser *parser, const struct ugst_string *string,
 	tensor->name_bytes = (uint32_t)ugst_scan_unescape(string, name);
 	name[tensor->name_bytes] = '\0';
 	tensor->name_hash =
-	    ugst_name_hash(name, tensor->name_bytes, parser->seed);
+		ugst_name_hash(name, tensor->name_bytes, parser->seed);
 	tensor->json_off = (uint32_t)(string->raw - 1 - parser->scan.text);
 	parser->names_bytes += tensor->name_bytes + 1;
 	return UGDS_ST_OK;
@@ -341,7 +341,7 @@ static int parse_tensor(struct parser *parser, const struct ugst_string *name)
 	if (status)
 		name_culprit(parser->scan.err,
 		             header->names + parser->names_bytes -
-		                 tensor->name_bytes - 1,
+		                     tensor->name_bytes - 1,
 		             tensor->name_bytes);
 	header->tensor_count++;
 	return status;
@@ -361,20 +361,21 @@ static int parse_metadata(struct parser *parser, const struct ugst_string *name)
 	parser->metadata_seen = true;
 	if (ugst_scan_peek(scan) == 'n')
 		return ugst_scan_skip(scan, 1);
-	status =
-	    ugst_scan_expect(&parser->scan, '{', "__metadata__ as an object");
+	status = ugst_scan_expect(&parser->scan, '{',
+	                          "__metadata__ as an object");
 	if (status || ugst_scan_take(scan, '}'))
 		return status;
 	do {
-		status =
-		    ugst_scan_string(scan, "a name in __metadata__", &string);
+		status = ugst_scan_string(scan, "a name in __metadata__",
+		                          &string);
 		if (!status)
 			status = ugst_scan_expect(
-			    &parser->scan, ':',
-			    "':' after a name in __metadata__");
+				&parser->scan, ':',
+				"':' after a name in __metadata__");
 		if (!status)
 			status = ugst_scan_string(
-			    scan, "a string as value in __metadata__", &string);
+				scan, "a string as value in __metadata__",
+				&string);
 		if (status)
 			return status;
 	} while (ugst_scan_take(scan, ','));
@@ -424,8 +425,8 @@ static void settle_pools(struct parser *parser)
 {
 	struct ugst_header *header = &parser->header;
 	char *names = ugst_reallocarray(header->names, parser->names_bytes, 1);
-	uint64_t *dims =
-	    ugst_reallocarray(header->dims, parser->dims_count, sizeof(*dims));
+	uint64_t *dims = ugst_reallocarray(header->dims, parser->dims_count,
+	                                   sizeof(*dims));
 
 	header->names = names ? names : header->names;
 	header->dims = dims ? dims : header->dims;
@@ -449,7 +450,7 @@ static int blame_utf8(const struct ugst_scan *scan, int status)
 
 	while (at < scan->end) {
 		size_t bytes =
-		    ugst_utf8_char_bytes(at, (size_t)(scan->end - at));
+			ugst_utf8_char_bytes(at, (size_t)(scan->end - at));
 
 		if (bytes == 0)
 			return ugst_scan_fail_utf8(scan, at);
@@ -462,8 +463,8 @@ int ugst_header_parse(const char *json, size_t json_bytes, uint64_t file_bytes,
                       struct ugst_header *header_out, struct ugds_st_error *err)
 {
 	struct parser parser = {
-	    .scan = ugst_scan_over(json, json_bytes, "header", err),
-	    .seed = ugst_hash_seed(),
+		.scan = ugst_scan_over(json, json_bytes, "header", err),
+		.seed = ugst_hash_seed(),
 	};
 	uint64_t data_off = UGST_HEADER_PREFIX_BYTES + (uint64_t)json_bytes;
 	int status;

@@ -67,7 +67,7 @@ static int check_names(const struct ugst_header *header,
 
 		if (i + PREFETCH_DISTANCE < count)
 			ugst_nameset_prefetch(
-			    &set, tensors[i + PREFETCH_DISTANCE].name_hash);
+				&set, tensors[i + PREFETCH_DISTANCE].name_hash);
 		slot = ugst_nameset_find(&set, tensors[i].name_hash,
 		                         tensors[i].name, tensors[i].name_bytes,
 		                         equal_name, tensors);
@@ -121,8 +121,8 @@ static const char *describe(const struct ugst_header_tensor *tensor,
 
 	for (uint32_t i = 0; i < tensor->rank; i++) {
 		if (used > 60) {
-			used +=
-			    (size_t)snprintf(text + used, 96 - used, ",...");
+			used += (size_t)snprintf(text + used, 96 - used,
+			                         ",...");
 			break;
 		}
 		used += (size_t)snprintf(text + used, 96 - used, "%s%" PRIu64,
@@ -161,13 +161,13 @@ static int check_size(const struct ugst_header_tensor *tensor,
 		                    describe(tensor, shape), bits);
 	if (tensor->end - tensor->begin != bits / 8)
 		return ugst_fail_at(
-		    err, UGDS_ST_FORMAT, tensor->json_off,
-		    "wrong size: tensor \"%s\" at header byte %u, %s needs "
-		    "%" PRIu64 " bytes, found data_offsets [%" PRIu64
-		    ",%" PRIu64 "] with %" PRIu64,
-		    printable(tensor, name), tensor->json_off,
-		    describe(tensor, shape), bits / 8, tensor->begin,
-		    tensor->end, tensor->end - tensor->begin);
+			err, UGDS_ST_FORMAT, tensor->json_off,
+			"wrong size: tensor \"%s\" at header byte %u, %s needs "
+			"%" PRIu64 " bytes, found data_offsets [%" PRIu64
+			",%" PRIu64 "] with %" PRIu64,
+			printable(tensor, name), tensor->json_off,
+			describe(tensor, shape), bits / 8, tensor->begin,
+			tensor->end, tensor->end - tensor->begin);
 	return UGDS_ST_OK;
 }
 
@@ -189,13 +189,14 @@ static int fail_offsets(const struct ugst_header_tensor *tensor,
 	if (before)
 		(void)printable(before, other);
 	return ugst_fail_at(
-	    err, UGDS_ST_FORMAT, tensor->json_off,
-	    "bad offsets: tensor \"%s\" at header byte %u %s, expected begin "
-	    "%" PRIu64 " (%s%s%s), found data_offsets [%" PRIu64 ",%" PRIu64
-	    "]",
-	    printable(tensor, name), tensor->json_off, fault, expected,
-	    before ? "the end of \"" : "the start of the data", other,
-	    before ? "\"" : "", tensor->begin, tensor->end);
+		err, UGDS_ST_FORMAT, tensor->json_off,
+		"bad offsets: tensor \"%s\" at header byte %u %s, expected "
+	        "begin "
+		"%" PRIu64 " (%s%s%s), found data_offsets [%" PRIu64 ",%" PRIu64
+		"]",
+		printable(tensor, name), tensor->json_off, fault, expected,
+		before ? "the end of \"" : "the start of the data", other,
+		before ? "\"" : "", tensor->begin, tensor->end);
 }
 
 static int check_end(const struct ugst_header *header, uint64_t end,

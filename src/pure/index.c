@@ -66,10 +66,11 @@ int ugst_shard_name_check(const char *name, struct ugds_st_error *err)
 	if (!fault)
 		return UGDS_ST_OK;
 	return ugst_fail(
-	    err, UGDS_ST_FORMAT,
-	    "bad shard name \"%s\": expected a path inside the "
-	    "index's directory, found %s",
-	    ugst_escape(name, strlen(name), printed, sizeof(printed)), fault);
+		err, UGDS_ST_FORMAT,
+		"bad shard name \"%s\": expected a path inside the "
+		"index's directory, found %s",
+		ugst_escape(name, strlen(name), printed, sizeof(printed)),
+		fault);
 }
 
 static bool equal_shard(const void *owner, uint32_t number, const char *name,
@@ -120,8 +121,8 @@ static int parse_shard(struct parser *parser, uint32_t *shard_out)
 	const char *fault;
 	size_t bytes;
 	char *name;
-	int status =
-	    ugst_scan_string(scan, "the name of a shard as a string", &string);
+	int status = ugst_scan_string(scan, "the name of a shard as a string",
+	                              &string);
 
 	if (status)
 		return status;
@@ -136,14 +137,15 @@ static int parse_shard(struct parser *parser, uint32_t *shard_out)
 		return ugst_fail_memory(scan->err);
 	bytes = ugst_scan_unescape(&string, name);
 	name[bytes] = '\0';
-	fault =
-	    strlen(name) < bytes ? "a name with a NUL" : shard_name_fault(name);
+	fault = strlen(name) < bytes ? "a name with a NUL"
+	                             : shard_name_fault(name);
 	if (fault) {
 		status = ugst_scan_fail(
-		    scan, string.raw - 1,
-		    "shard name \"%s\", expected a path inside the index's "
-		    "directory, found %s",
-		    ugst_escape(name, bytes, printed, sizeof(printed)), fault);
+			scan, string.raw - 1,
+			"shard name \"%s\", expected a path inside the index's "
+			"directory, found %s",
+			ugst_escape(name, bytes, printed, sizeof(printed)),
+			fault);
 		free(name);
 		return status;
 	}
@@ -174,7 +176,7 @@ static int add_name(struct parser *parser, const struct ugst_string *string,
 	entry->name_bytes = (uint32_t)ugst_scan_unescape(string, name);
 	name[entry->name_bytes] = '\0';
 	entry->name_hash =
-	    ugst_name_hash(name, entry->name_bytes, parser->seed);
+		ugst_name_hash(name, entry->name_bytes, parser->seed);
 	entry->json_off = (uint32_t)(string->raw - 1 - parser->scan.text);
 	parser->names_bytes += entry->name_bytes + 1;
 	return UGDS_ST_OK;
@@ -271,8 +273,8 @@ static int parse_root(struct parser *parser)
 			if (status)
 				return status;
 		} while (ugst_scan_take(scan, ','));
-		status =
-		    ugst_scan_expect(scan, '}', "',' or '}' after a member");
+		status = ugst_scan_expect(scan, '}',
+		                          "',' or '}' after a member");
 		if (status)
 			return status;
 	}
@@ -313,16 +315,19 @@ static int fail_twins(const struct ugst_index *index,
 	char two[96];
 
 	return ugst_fail_at(
-	    err, UGDS_ST_FORMAT, second->json_off,
-	    "duplicate name: the index maps tensor \"%s\" to %s at byte %u and "
-	    "to %s at byte %u, expected each name once",
-	    ugst_escape(first->name, first->name_bytes, name, sizeof(name)),
-	    ugst_escape(index->shards[first->shard],
-	                strlen(index->shards[first->shard]), one, sizeof(one)),
-	    first->json_off,
-	    ugst_escape(index->shards[second->shard],
-	                strlen(index->shards[second->shard]), two, sizeof(two)),
-	    second->json_off);
+		err, UGDS_ST_FORMAT, second->json_off,
+		"duplicate name: the index maps tensor \"%s\" to %s at byte %u "
+	        "and "
+		"to %s at byte %u, expected each name once",
+		ugst_escape(first->name, first->name_bytes, name, sizeof(name)),
+		ugst_escape(index->shards[first->shard],
+	                    strlen(index->shards[first->shard]), one,
+	                    sizeof(one)),
+		first->json_off,
+		ugst_escape(index->shards[second->shard],
+	                    strlen(index->shards[second->shard]), two,
+	                    sizeof(two)),
+		second->json_off);
 }
 
 static int build_set(struct ugst_index *index, struct ugds_st_error *err)
@@ -337,8 +342,8 @@ static int build_set(struct ugst_index *index, struct ugds_st_error *err)
 
 		if (i + PREFETCH_DISTANCE < count)
 			ugst_nameset_prefetch(
-			    &index->set,
-			    entries[i + PREFETCH_DISTANCE].name_hash);
+				&index->set,
+				entries[i + PREFETCH_DISTANCE].name_hash);
 		slot = ugst_nameset_find(&index->set, entries[i].name_hash,
 		                         entries[i].name, entries[i].name_bytes,
 		                         equal_name, entries);
@@ -369,7 +374,7 @@ static int compare_shards(const void *left, const void *right)
 static int sort_shards(struct ugst_index *index, struct ugds_st_error *err)
 {
 	struct numbered *sorted =
-	    ugst_calloc(index->shard_count, sizeof(*sorted));
+		ugst_calloc(index->shard_count, sizeof(*sorted));
 	uint32_t *places = ugst_calloc(index->shard_count, sizeof(*places));
 	int status = UGDS_ST_OK;
 
@@ -396,8 +401,8 @@ int ugst_index_parse(const char *json, size_t json_bytes,
                      struct ugst_index *index_out, struct ugds_st_error *err)
 {
 	struct parser parser = {
-	    .scan = ugst_scan_over(json, json_bytes, "index", err),
-	    .seed = ugst_hash_seed(),
+		.scan = ugst_scan_over(json, json_bytes, "index", err),
+		.seed = ugst_hash_seed(),
 	};
 	int status;
 
@@ -428,8 +433,8 @@ const struct ugst_index_entry *ugst_index_find(const struct ugst_index *index,
                                                uint32_t name_hash)
 {
 	const struct ugst_name_slot *slot =
-	    ugst_nameset_find(&index->set, name_hash, name, name_bytes,
-	                      equal_name, index->entries);
+		ugst_nameset_find(&index->set, name_hash, name, name_bytes,
+	                          equal_name, index->entries);
 
 	return slot->number ? &index->entries[slot->number - 1] : NULL;
 }

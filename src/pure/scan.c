@@ -146,9 +146,9 @@ static size_t check_escape(const struct ugst_scan *scan, const char *at)
 		return 2;
 	if (left < 2 || at[1] != 'u') {
 		(void)ugst_scan_fail(
-		    scan, at,
-		    "no such escape in a string, expected one "
-		    "of \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\u");
+			scan, at,
+			"no such escape in a string, expected one "
+			"of \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\u");
 		return 0;
 	}
 	unit = utf16_unit(at, left);

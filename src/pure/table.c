@@ -94,12 +94,13 @@ static int fail_twins(const struct ugst_table *table, uint32_t first,
 	char one[UGST_ESCAPED_BYTES];
 	char two[UGST_ESCAPED_BYTES];
 
-	return ugst_fail(
-	    err, UGDS_ST_FORMAT,
-	    "duplicate name: tensor \"%s\" is in %s and in %s, "
-	    "expected in one shard",
-	    ugst_escape(tensor->name, tensor->name_bytes, name, sizeof(name)),
-	    print_shard(table, first, one), print_shard(table, second, two));
+	return ugst_fail(err, UGDS_ST_FORMAT,
+	                 "duplicate name: tensor \"%s\" is in %s and in %s, "
+	                 "expected in one shard",
+	                 ugst_escape(tensor->name, tensor->name_bytes, name,
+	                             sizeof(name)),
+	                 print_shard(table, first, one),
+	                 print_shard(table, second, two));
 }
 
 int ugst_table_reserve(struct ugst_table *table, size_t tensor_count,
@@ -111,8 +112,8 @@ int ugst_table_reserve(struct ugst_table *table, size_t tensor_count,
 		return ugst_fail_memory(err);
 	if (tensor_count <= table->capacity)
 		return UGDS_ST_OK;
-	tensors =
-	    ugst_reallocarray(table->tensors, tensor_count, sizeof(*tensors));
+	tensors = ugst_reallocarray(table->tensors, tensor_count,
+	                            sizeof(*tensors));
 	if (!tensors)
 		return ugst_fail_memory(err);
 	table->tensors = tensors;
@@ -146,21 +147,21 @@ static int add_tensor(struct ugst_table *table,
 {
 	struct ugst_name_slot *slot;
 
-	slot =
-	    ugst_nameset_find(&table->set, tensor->name_hash, tensor->name,
-	                      tensor->name_bytes, equal_name, table->tensors);
+	slot = ugst_nameset_find(&table->set, tensor->name_hash, tensor->name,
+	                         tensor->name_bytes, equal_name,
+	                         table->tensors);
 	if (slot->number)
 		return fail_twins(table, table->tensors[slot->number - 1].shard,
 		                  shard, tensor, err);
 	table->tensors[table->count] = (struct ugds_st_tensor){
-	    .name = tensor->name,
-	    .dims = tensor->dims,
-	    .file_off = header->data_off + tensor->begin,
-	    .payload_bytes = tensor->end - tensor->begin,
-	    .name_bytes = tensor->name_bytes,
-	    .rank = tensor->rank,
-	    .shard = shard,
-	    .dtype = tensor->dtype,
+		.name = tensor->name,
+		.dims = tensor->dims,
+		.file_off = header->data_off + tensor->begin,
+		.payload_bytes = tensor->end - tensor->begin,
+		.name_bytes = tensor->name_bytes,
+		.rank = tensor->rank,
+		.shard = shard,
+		.dtype = tensor->dtype,
 	};
 	slot->hash = tensor->name_hash;
 	slot->number = (uint32_t)++table->count;
@@ -181,8 +182,8 @@ int ugst_table_add_shard(struct ugst_table *table, struct ugst_header *header,
 	for (size_t i = 0; i < header->tensor_count; i++) {
 		if (i + PREFETCH_DISTANCE < header->tensor_count)
 			ugst_nameset_prefetch(
-			    &table->set,
-			    tensors[i + PREFETCH_DISTANCE].name_hash);
+				&table->set,
+				tensors[i + PREFETCH_DISTANCE].name_hash);
 		if (left_out_next < left_out_count &&
 		    left_out[left_out_next] == i) {
 			left_out_next++;
@@ -193,7 +194,7 @@ int ugst_table_add_shard(struct ugst_table *table, struct ugst_header *header,
 			return status;
 	}
 	table->pools[table->pools_count++] =
-	    (struct pools){header->names, header->dims};
+		(struct pools){header->names, header->dims};
 	header->names = NULL;
 	header->dims = NULL;
 	ugst_header_free(header);
@@ -202,8 +203,8 @@ int ugst_table_add_shard(struct ugst_table *table, struct ugst_header *header,
 
 void ugst_table_set_owner(struct ugst_table *table, const void *owner)
 {
-	struct ugds_st_tensor *tensors =
-	    ugst_reallocarray(table->tensors, table->count, sizeof(*tensors));
+	struct ugds_st_tensor *tensors = ugst_reallocarray(
+		table->tensors, table->count, sizeof(*tensors));
 
 	if (tensors) {
 		table->tensors = tensors;
@@ -229,8 +230,8 @@ const struct ugds_st_tensor *ugst_table_find(const struct ugst_table *table,
                                              size_t name_bytes)
 {
 	const struct ugst_name_slot *slot = ugst_nameset_find(
-	    &table->set, ugst_name_hash(name, name_bytes, table->seed), name,
-	    name_bytes, equal_name, table->tensors);
+		&table->set, ugst_name_hash(name, name_bytes, table->seed),
+		name, name_bytes, equal_name, table->tensors);
 
 	return slot->number ? &table->tensors[slot->number - 1] : NULL;
 }

@@ -92,12 +92,12 @@ static int check_present(const struct ugst_checkpoint *checkpoint,
 		missing[missing_count++] = shard->name;
 	}
 	if (missing_count) {
-		status =
-		    ugst_fail(err, UGDS_ST_NOT_FOUND,
-		              "%s lists %zu shards, %zu of them missing: %s",
-		              index, count, missing_count,
-		              ugst_list_names(missing, missing_count, list,
-		                              sizeof(list)));
+		status = ugst_fail(
+			err, UGDS_ST_NOT_FOUND,
+			"%s lists %zu shards, %zu of them missing: %s", index,
+			count, missing_count,
+			ugst_list_names(missing, missing_count, list,
+		                        sizeof(list)));
 		add_link_target(first, err);
 	}
 	free(missing);
@@ -147,9 +147,10 @@ static int claim_shard(struct ugst_checkpoint *checkpoint, uint32_t number,
 
 	for (size_t i = 0; i < shard->header.tensor_count; i++) {
 		const struct ugst_header_tensor *tensor =
-		    &shard->header.tensors[i];
-		const struct ugst_index_entry *entry = ugst_index_find(
-		    index, tensor->name, tensor->name_bytes, tensor->name_hash);
+			&shard->header.tensors[i];
+		const struct ugst_index_entry *entry =
+			ugst_index_find(index, tensor->name, tensor->name_bytes,
+		                        tensor->name_hash);
 		int status;
 
 		if (entry && entry->shard == number) {
@@ -185,20 +186,23 @@ static int check_claims(const struct ugst_checkpoint *checkpoint,
 	if (!unmet)
 		return UGDS_ST_OK;
 	if (claims->elsewhere[unmet - index->entries])
-		other =
-		    checkpoint
-			->shards[claims->elsewhere[unmet - index->entries] - 1]
-			.name;
-	return ugst_fail(
-	    err, UGDS_ST_FORMAT,
-	    "the index maps tensor \"%s\" to shard %s, which lacks it%s%s%s "
-	    "(%zu of %zu tensors that the index lists are not in their shard)",
-	    printable(unmet->name, unmet->name_bytes, name),
-	    printable(index->shards[unmet->shard],
-	              strlen(index->shards[unmet->shard]), shard),
-	    other ? "; shard " : "",
-	    other ? printable(other, strlen(other), has) : "",
-	    other ? " has it" : "", unmet_count, index->entry_count);
+		other = checkpoint
+		                ->shards[claims->elsewhere[unmet -
+		                                           index->entries] -
+		                         1]
+		                .name;
+	return ugst_fail(err, UGDS_ST_FORMAT,
+	                 "the index maps tensor \"%s\" to shard %s, which "
+	                 "lacks it%s%s%s "
+	                 "(%zu of %zu tensors that the index lists are not in "
+	                 "their shard)",
+	                 printable(unmet->name, unmet->name_bytes, name),
+	                 printable(index->shards[unmet->shard],
+	                           strlen(index->shards[unmet->shard]), shard),
+	                 other ? "; shard " : "",
+	                 other ? printable(other, strlen(other), has) : "",
+	                 other ? " has it" : "", unmet_count,
+	                 index->entry_count);
 }
 
 static int apply_index(struct ugst_checkpoint *checkpoint,
@@ -206,16 +210,16 @@ static int apply_index(struct ugst_checkpoint *checkpoint,
                        struct ugds_st_error *err)
 {
 	struct claims claims = {
-	    ugst_calloc(index->entry_count, sizeof(*claims.met)),
-	    ugst_calloc(index->entry_count, sizeof(*claims.elsewhere)),
+		ugst_calloc(index->entry_count, sizeof(*claims.met)),
+		ugst_calloc(index->entry_count, sizeof(*claims.elsewhere)),
 	};
 	int status = UGDS_ST_OK;
 
 	if (!claims.met || !claims.elsewhere)
 		status = ugst_fail_memory(err);
 	for (size_t i = 0; i < checkpoint->shard_count && !status; i++)
-		status =
-		    claim_shard(checkpoint, (uint32_t)i, index, &claims, err);
+		status = claim_shard(checkpoint, (uint32_t)i, index, &claims,
+		                     err);
 	if (!status)
 		status = check_claims(checkpoint, index, &claims, err);
 	free(claims.met);
@@ -270,11 +274,11 @@ static int open_with_index(struct ugst_checkpoint *checkpoint,
 		status = add_shards(checkpoint, resolved->dir, index.shards,
 		                    index.shard_count, err);
 	if (!status)
-		status =
-		    check_present(checkpoint,
-		                  printable(resolved->index,
-		                            strlen(resolved->index), printed),
-		                  err);
+		status = check_present(checkpoint,
+		                       printable(resolved->index,
+		                                 strlen(resolved->index),
+		                                 printed),
+		                       err);
 	if (!status)
 		status = read_headers(checkpoint, err);
 	if (!status)
@@ -305,8 +309,8 @@ static int add_place(struct ugst_nameset *set, struct place *places,
 {
 	const struct ugst_header_tensor *tensor = place->tensor;
 	struct ugst_name_slot *slot =
-	    ugst_nameset_find(set, tensor->name_hash, tensor->name,
-	                      tensor->name_bytes, equal_place, places);
+		ugst_nameset_find(set, tensor->name_hash, tensor->name,
+	                          tensor->name_bytes, equal_place, places);
 	char name[NAME_ROOM];
 	char one[NAME_ROOM];
 	char two[NAME_ROOM];
@@ -384,8 +388,9 @@ int ugst_checkpoint_open(const char *path,
 
 	if (!status)
 		status = resolved.index
-		             ? open_with_index(&checkpoint, &resolved, err)
-		             : open_without_index(&checkpoint, &resolved, err);
+		                 ? open_with_index(&checkpoint, &resolved, err)
+		                 : open_without_index(&checkpoint, &resolved,
+		                                      err);
 	if (status) {
 		ugst_checkpoint_free(&checkpoint);
 	} else {

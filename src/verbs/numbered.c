@@ -126,10 +126,16 @@ int ugst_numbered_missing(char *const *names, size_t count,
 	}
 	if (missing_count == 0 && at == count && count == set.of)
 		return UGDS_ST_OK;
+	if (missing_count == 0)
+		return ugst_fail(err, UGDS_ST_FORMAT,
+		                 "expected %" PRIu64 " shards numbered from "
+		                 "%" PRIu64 ", found %zu",
+		                 set.of, first, count);
 	(void)ugst_fail(
-	    err, UGDS_ST_NOT_FOUND,
-	    "expected %" PRIu64 " shards, found %zu, missing: %s", set.of,
-	    count, ugst_list_names(missing, missing_count, list, sizeof(list)));
+		err, UGDS_ST_NOT_FOUND,
+		"expected %" PRIu64 " shards, found %zu, missing: %s", set.of,
+		count,
+		ugst_list_names(missing, missing_count, list, sizeof(list)));
 	for (size_t i = 0; i < missing_count; i++)
 		free(missing[i]);
 	return UGDS_ST_NOT_FOUND;
@@ -171,10 +177,10 @@ char *ugst_list_names(char *const *names, size_t count, char *text,
 			               count - at);
 			break;
 		}
-		used +=
-		    (size_t)snprintf(text + used, text_bytes - used, "%s%s%s%s",
-		                     used ? ", " : "", one,
-		                     run > 1 ? " to " : "", run > 1 ? two : "");
+		used += (size_t)snprintf(text + used, text_bytes - used,
+		                         "%s%s%s%s", used ? ", " : "", one,
+		                         run > 1 ? " to " : "",
+		                         run > 1 ? two : "");
 		at += run;
 	}
 	return text;

@@ -88,8 +88,8 @@ static int fail_path(const char *path, int errnum, struct ugds_st_error *err)
 	char printed[UGST_ESCAPED_BYTES];
 
 	return ugst_fail_errno(
-	    err, ugst_errno_status(errnum), errnum, "%s",
-	    ugst_escape(path, strlen(path), printed, sizeof(printed)));
+		err, ugst_errno_status(errnum), errnum, "%s",
+		ugst_escape(path, strlen(path), printed, sizeof(printed)));
 }
 
 /* Hidden files are unfinished downloads and other systems' side files. */
@@ -140,12 +140,12 @@ int ugst_resolve_ambiguous(const char *dir, char *const *names, size_t count,
 	char printed[UGST_ESCAPED_BYTES];
 	char list[256];
 
-	return ugst_fail(
-	    err, UGDS_ST_FORMAT,
-	    "%s: expected one checkpoint, found %zu candidates (%s): name one "
-	    "of them instead of the directory",
-	    ugst_escape(dir, strlen(dir), printed, 96), count,
-	    ugst_list_names(names, count, list, sizeof(list)));
+	return ugst_fail(err, UGDS_ST_FORMAT,
+	                 "%s: expected one checkpoint, found %zu candidates "
+	                 "(%s): name one "
+	                 "of them instead of the directory",
+	                 ugst_escape(dir, strlen(dir), printed, 96), count,
+	                 ugst_list_names(names, count, list, sizeof(list)));
 }
 
 static int choose_index(struct ugst_resolved *resolved, const char *name,
@@ -204,6 +204,13 @@ static int choose_default(struct ugst_resolved *resolved,
 	return status ? status : choose_single(resolved, DEFAULT_SHARD, err);
 }
 
+static const char *printable_dir(const struct ugst_resolved *resolved,
+                                 char printed[UGST_ESCAPED_BYTES])
+{
+	return ugst_escape(resolved->dir, strlen(resolved->dir), printed,
+	                   UGST_ESCAPED_BYTES);
+}
+
 /* No index: one file, or all of a numbered set. */
 static int choose_shards(struct ugst_resolved *resolved,
                          struct listing *listing, struct ugds_st_error *err)
@@ -217,14 +224,14 @@ static int choose_shards(struct ugst_resolved *resolved,
 		                 "%s: no file in it ends in .safetensors or "
 		                 ".safetensors.index.json, expected a "
 		                 "checkpoint",
-		                 ugst_escape(resolved->dir,
-		                             strlen(resolved->dir), printed,
-		                             sizeof(printed)));
+		                 printable_dir(resolved, printed));
 	if (ugst_numbered_set(shards->list, shards->count)) {
 		status =
-		    ugst_numbered_missing(shards->list, shards->count, err);
-		if (status)
+			ugst_numbered_missing(shards->list, shards->count, err);
+		if (status) {
+			ugst_err_prefix(err, printable_dir(resolved, printed));
 			return status;
+		}
 	} else if (shards->count > 1) {
 		return ugst_resolve_ambiguous(resolved->dir, shards->list,
 		                              shards->count, err);
@@ -369,7 +376,7 @@ static int resolve_file(const char *path, struct ugst_resolved *resolved,
 		resolved->dir = ugst_strdup(".");
 	else
 		resolved->dir = ugst_strndup(
-		    path, slash == path ? 1 : (size_t)(slash - path));
+			path, slash == path ? 1 : (size_t)(slash - path));
 	if (is_index)
 		resolved->index = ugst_strdup(name);
 	else

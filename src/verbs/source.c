@@ -16,11 +16,11 @@
 static struct ugst_file_stamp stamp_of(const struct stat *status)
 {
 	return (struct ugst_file_stamp){
-	    .device = status->st_dev,
-	    .inode = status->st_ino,
-	    .bytes = (uint64_t)status->st_size,
-	    .mtime = status->st_mtim,
-	    .ctime = status->st_ctim,
+		.device = status->st_dev,
+		.inode = status->st_ino,
+		.bytes = (uint64_t)status->st_size,
+		.mtime = status->st_mtim,
+		.ctime = status->st_ctim,
 	};
 }
 
@@ -195,32 +195,33 @@ static int read_header(int fd, struct ugst_source_shard *shard,
 {
 	char prefix[UGST_HEADER_SNIFF_BYTES];
 	size_t prefix_bytes =
-	    (size_t)ugst_min(sizeof(prefix), shard->stamp.bytes);
+		(size_t)ugst_min(sizeof(prefix), shard->stamp.bytes);
 	char *bytes = NULL;
 	int status = ugst_source_read(fd, prefix, prefix_bytes, 0, err);
 
 	if (!status)
-		status =
-		    ugst_header_length(prefix, prefix_bytes, shard->stamp.bytes,
-		                       &shard->json_bytes, err);
+		status = ugst_header_length(prefix, prefix_bytes,
+		                            shard->stamp.bytes,
+		                            &shard->json_bytes, err);
 	if (status)
 		return status;
 	bytes = malloc(UGST_HEADER_PREFIX_BYTES + (size_t)shard->json_bytes);
 	if (!bytes)
 		return ugst_fail_memory(err);
 	status = ugst_source_read(
-	    fd, bytes, UGST_HEADER_PREFIX_BYTES + (size_t)shard->json_bytes, 0,
-	    err);
+		fd, bytes, UGST_HEADER_PREFIX_BYTES + (size_t)shard->json_bytes,
+		0, err);
 	if (!status)
 		status = ugst_source_unchanged(fd, &shard->stamp, err);
 	if (!status)
-		status = ugst_header_parse(
-		    bytes + UGST_HEADER_PREFIX_BYTES, (size_t)shard->json_bytes,
-		    shard->stamp.bytes, &shard->header, err);
+		status = ugst_header_parse(bytes + UGST_HEADER_PREFIX_BYTES,
+		                           (size_t)shard->json_bytes,
+		                           shard->stamp.bytes, &shard->header,
+		                           err);
 	if (!status)
 		shard->header_hash =
-		    ugst_hash(bytes, UGST_HEADER_PREFIX_BYTES +
-		                         (size_t)shard->json_bytes);
+			ugst_hash(bytes, UGST_HEADER_PREFIX_BYTES +
+		                                 (size_t)shard->json_bytes);
 	free(bytes);
 	return status;
 }
@@ -230,8 +231,8 @@ int ugst_source_header(struct ugst_source_shard *shard,
 {
 	char printed[UGST_ESCAPED_BYTES];
 	const char *shown = strlen(shard->path) < sizeof(printed) / 2
-	                        ? shard->path
-	                        : shard->name;
+	                            ? shard->path
+	                            : shard->name;
 	int fd = -1;
 	int status = ugst_source_open(shard->path, &fd, &shard->stamp, err);
 

@@ -74,11 +74,12 @@ static struct source make(size_t count)
 	json[used++] = '{';
 	for (size_t i = 0; i < count; i++) {
 		used += (size_t)sprintf(
-		    json + used,
-		    "%s\"model.layers.%zu.mlp.experts.%zu.down_proj.weight\":"
-		    "{\"dtype\":\"BF16\",\"shape\":[7168,2048],"
-		    "\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}",
-		    i ? "," : "", i / 256, i % 256, off, off + 29360128);
+			json + used,
+			"%s\"model.layers.%zu.mlp.experts.%zu.down_proj."
+		        "weight\":"
+			"{\"dtype\":\"BF16\",\"shape\":[7168,2048],"
+			"\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}",
+			i ? "," : "", i / 256, i % 256, off, off + 29360128);
 		off += 29360128;
 	}
 	json[used++] = '}';

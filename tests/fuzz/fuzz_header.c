@@ -54,8 +54,8 @@ static void print_tensor(struct text *text,
 	                              ugds_st_dtype_name(tensor->dtype));
 	for (uint32_t i = 0; i < tensor->rank; i++)
 		text->used +=
-		    (size_t)sprintf(text->bytes + text->used, "%s%" PRIu64,
-		                    i ? "," : "", tensor->dims[i]);
+			(size_t)sprintf(text->bytes + text->used, "%s%" PRIu64,
+		                        i ? "," : "", tensor->dims[i]);
 	text->used += (size_t)sprintf(text->bytes + text->used, "]}");
 }
 
@@ -176,7 +176,7 @@ static void check_file(const char *file, size_t bytes, uint64_t file_bytes)
 	struct ugst_header header = {0};
 	uint64_t json_bytes = 0;
 	int status =
-	    ugst_header_length(file, bytes, file_bytes, &json_bytes, &err);
+		ugst_header_length(file, bytes, file_bytes, &json_bytes, &err);
 
 	if (!status) {
 		FUZZ_CHECK(8 + json_bytes <= bytes);

@@ -15,28 +15,28 @@ static const struct {
 	const char *name;
 	unsigned bits;
 } dtypes[] = {
-    {UGDS_ST_DTYPE_BOOL, "BOOL", 8},
-    {UGDS_ST_DTYPE_F4, "F4", 4},
-    {UGDS_ST_DTYPE_F6_E2M3, "F6_E2M3", 6},
-    {UGDS_ST_DTYPE_F6_E3M2, "F6_E3M2", 6},
-    {UGDS_ST_DTYPE_U8, "U8", 8},
-    {UGDS_ST_DTYPE_I8, "I8", 8},
-    {UGDS_ST_DTYPE_F8_E5M2, "F8_E5M2", 8},
-    {UGDS_ST_DTYPE_F8_E4M3, "F8_E4M3", 8},
-    {UGDS_ST_DTYPE_F8_E8M0, "F8_E8M0", 8},
-    {UGDS_ST_DTYPE_F8_E4M3FNUZ, "F8_E4M3FNUZ", 8},
-    {UGDS_ST_DTYPE_F8_E5M2FNUZ, "F8_E5M2FNUZ", 8},
-    {UGDS_ST_DTYPE_I16, "I16", 16},
-    {UGDS_ST_DTYPE_U16, "U16", 16},
-    {UGDS_ST_DTYPE_F16, "F16", 16},
-    {UGDS_ST_DTYPE_BF16, "BF16", 16},
-    {UGDS_ST_DTYPE_I32, "I32", 32},
-    {UGDS_ST_DTYPE_U32, "U32", 32},
-    {UGDS_ST_DTYPE_F32, "F32", 32},
-    {UGDS_ST_DTYPE_C64, "C64", 64},
-    {UGDS_ST_DTYPE_F64, "F64", 64},
-    {UGDS_ST_DTYPE_I64, "I64", 64},
-    {UGDS_ST_DTYPE_U64, "U64", 64},
+	{UGDS_ST_DTYPE_BOOL, "BOOL", 8},
+	{UGDS_ST_DTYPE_F4, "F4", 4},
+	{UGDS_ST_DTYPE_F6_E2M3, "F6_E2M3", 6},
+	{UGDS_ST_DTYPE_F6_E3M2, "F6_E3M2", 6},
+	{UGDS_ST_DTYPE_U8, "U8", 8},
+	{UGDS_ST_DTYPE_I8, "I8", 8},
+	{UGDS_ST_DTYPE_F8_E5M2, "F8_E5M2", 8},
+	{UGDS_ST_DTYPE_F8_E4M3, "F8_E4M3", 8},
+	{UGDS_ST_DTYPE_F8_E8M0, "F8_E8M0", 8},
+	{UGDS_ST_DTYPE_F8_E4M3FNUZ, "F8_E4M3FNUZ", 8},
+	{UGDS_ST_DTYPE_F8_E5M2FNUZ, "F8_E5M2FNUZ", 8},
+	{UGDS_ST_DTYPE_I16, "I16", 16},
+	{UGDS_ST_DTYPE_U16, "U16", 16},
+	{UGDS_ST_DTYPE_F16, "F16", 16},
+	{UGDS_ST_DTYPE_BF16, "BF16", 16},
+	{UGDS_ST_DTYPE_I32, "I32", 32},
+	{UGDS_ST_DTYPE_U32, "U32", 32},
+	{UGDS_ST_DTYPE_F32, "F32", 32},
+	{UGDS_ST_DTYPE_C64, "C64", 64},
+	{UGDS_ST_DTYPE_F64, "F64", 64},
+	{UGDS_ST_DTYPE_I64, "I64", 64},
+	{UGDS_ST_DTYPE_U64, "U64", 64},
 };
 
 static void test_all(void **state)
@@ -74,8 +74,8 @@ static void test_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_all),
-	    cmocka_unit_test(test_none),
+		cmocka_unit_test(test_all),
+		cmocka_unit_test(test_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

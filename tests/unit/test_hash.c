@@ -49,18 +49,18 @@ static void test_text(void **state)
 
 	(void)state;
 	assert_true(
-	    ugst_hash_from_text("99aa06d3014798d86001c324468d497f", &hash));
+		ugst_hash_from_text("99aa06d3014798d86001c324468d497f", &hash));
 	assert_int_equal(hash.bytes[0], 0x99);
 	assert_int_equal(hash.bytes[15], 0x7f);
 	assert_false(ugst_hash_from_text("", &hash));
 	assert_false(
-	    ugst_hash_from_text("99aa06d3014798d86001c324468d497", &hash));
+		ugst_hash_from_text("99aa06d3014798d86001c324468d497", &hash));
+	assert_false(ugst_hash_from_text("99aa06d3014798d86001c324468d497f0",
+	                                 &hash));
 	assert_false(
-	    ugst_hash_from_text("99aa06d3014798d86001c324468d497f0", &hash));
+		ugst_hash_from_text("99AA06D3014798D86001C324468D497F", &hash));
 	assert_false(
-	    ugst_hash_from_text("99AA06D3014798D86001C324468D497F", &hash));
-	assert_false(
-	    ugst_hash_from_text("g9aa06d3014798d86001c324468d497f", &hash));
+		ugst_hash_from_text("g9aa06d3014798d86001c324468d497f", &hash));
 	assert_int_equal(hash.bytes[0], 0x99);
 }
 
@@ -82,10 +82,10 @@ static void test_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_known_values),
-	    cmocka_unit_test(test_pieces),
-	    cmocka_unit_test(test_text),
-	    cmocka_unit_test(test_names),
+		cmocka_unit_test(test_known_values),
+		cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

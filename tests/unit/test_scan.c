@@ -169,8 +169,8 @@ static void test_depth(void **state)
 static void test_cuts(void **state)
 {
 	static const char text[] =
-	    "{\"a\\u00e9\":[1.5e3,\"caf\xc3\xa9\\ud83d\\ude00\",true],"
-	    "\"b\":{\"c\":null,\"d\":{}}}";
+		"{\"a\\u00e9\":[1.5e3,\"caf\xc3\xa9\\ud83d\\ude00\",true],"
+		"\"b\":{\"c\":null,\"d\":{}}}";
 
 	(void)state;
 	ACCEPT(text);
@@ -229,8 +229,8 @@ static void test_skip(void **state)
 	assert_string_equal(err.text, "bad header at byte 124: nested too "
 	                              "deep, expected at most 127 open "
 	                              "objects and arrays");
-	scan =
-	    ugst_scan_over("{\"a\":1,\"a\":\"\\u0000\"} x", 22, "header", &err);
+	scan = ugst_scan_over("{\"a\":1,\"a\":\"\\u0000\"} x", 22, "header",
+	                      &err);
 	assert_int_equal(ugst_scan_skip(&scan, 0), UGDS_ST_OK);
 	assert_int_equal(scan.at - scan.text, 20);
 	assert_int_equal(ugst_scan_finish(&scan), UGDS_ST_FORMAT);
@@ -243,25 +243,25 @@ static void test_uint(void **state)
 		uint64_t value;
 		const char *part; /* NULL: taken */
 	} cases[] = {
-	    {"0", 0, NULL},
-	    {" 7,", 7, NULL},
-	    {"18446744073709551615]", UINT64_MAX, NULL},
-	    {"18446744073709551616", 0, "at most 18446744073709551615"},
-	    {"99999999999999999999999", 0, "found 99999999999999999999999"},
-	    {"00", 0, "leading zero"},
-	    {"01", 0, "leading zero"},
-	    {"1.0", 0, "fraction or exponent"},
-	    {"1e2", 0, "fraction or exponent"},
-	    {"-1", 0, "expected a size, found '-'"},
-	    {"", 0, "found the end"},
-	    {"\"1\"", 0, "found '\"'"},
+		{"0", 0, NULL},
+		{" 7,", 7, NULL},
+		{"18446744073709551615]", UINT64_MAX, NULL},
+		{"18446744073709551616", 0, "at most 18446744073709551615"},
+		{"99999999999999999999999", 0, "found 99999999999999999999999"},
+		{"00", 0, "leading zero"},
+		{"01", 0, "leading zero"},
+		{"1.0", 0, "fraction or exponent"},
+		{"1e2", 0, "fraction or exponent"},
+		{"-1", 0, "expected a size, found '-'"},
+		{"", 0, "found the end"},
+		{"\"1\"", 0, "found '\"'"},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < UGST_COUNT(cases); i++) {
 		struct ugds_st_error err = {0};
 		struct ugst_scan scan = ugst_scan_over(
-		    cases[i].text, strlen(cases[i].text), "header", &err);
+			cases[i].text, strlen(cases[i].text), "header", &err);
 		uint64_t value = 0;
 		int status = ugst_scan_uint(&scan, "a size", &value);
 
@@ -278,12 +278,13 @@ static void test_uint(void **state)
 static void test_unescape(void **state)
 {
 	static const char text[] =
-	    "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0041\\u00e9\\u6743\\ud83d\\ude00"
-	    "\\u0000z\"";
+		"\"\\\"\\\\\\/"
+	        "\\b\\f\\n\\r\\t\\u0041\\u00e9\\u6743\\ud83d\\ude00"
+		"\\u0000z\"";
 	static const char wanted[] =
-	    "\"\\/\b\f\n\r\tA\xc3\xa9\xe6\x9d\x83\xf0\x9f\x98\x80\0z";
+		"\"\\/\b\f\n\r\tA\xc3\xa9\xe6\x9d\x83\xf0\x9f\x98\x80\0z";
 	struct ugst_scan scan =
-	    ugst_scan_over(text, sizeof(text) - 1, "header", NULL);
+		ugst_scan_over(text, sizeof(text) - 1, "header", NULL);
 	struct ugst_string string;
 	char out[sizeof(text)];
 
@@ -304,17 +305,17 @@ static void test_unescape(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_values),
-	    cmocka_unit_test(test_numbers),
-	    cmocka_unit_test(test_strings),
-	    cmocka_unit_test(test_utf8),
-	    cmocka_unit_test(test_twins),
-	    cmocka_unit_test(test_depth),
-	    cmocka_unit_test(test_cuts),
-	    cmocka_unit_test(test_many_members),
-	    cmocka_unit_test(test_skip),
-	    cmocka_unit_test(test_uint),
-	    cmocka_unit_test(test_unescape),
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_strings),
+		cmocka_unit_test(test_utf8),
+		cmocka_unit_test(test_twins),
+		cmocka_unit_test(test_depth),
+		cmocka_unit_test(test_cuts),
+		cmocka_unit_test(test_many_members),
+		cmocka_unit_test(test_skip),
+		cmocka_unit_test(test_uint),
+		cmocka_unit_test(test_unescape),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

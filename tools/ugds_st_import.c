@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ugds_st_import.c - ugds-st-import: put checkpoints on volumes.
+ *
+ * The command lines are fixed: people script them.
+ */
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "import_show.h"
+#include "ugds_st_import.h"
+
+static const char help[] =
+	"Usage: ugds-st-import --format [--size N] [--sparse] "
+	"[--force[=VOLUME-UUID]]\n"
+	"                      [--json] [--quiet] DEVICE\n"
+	"       ugds-st-import [--verify] [--name MODEL] [--json] [--quiet]\n"
+	"                      --device DEVICE [--device DEVICE]... "
+	"--manifest FILE\n"
+	"                      CHECKPOINT\n"
+	"       ugds-st-import --list [--json] DEVICE\n"
+	"\n"
+	"--format makes DEVICE a volume: a blank block device or partition, or "
+        "a\n"
+	"new regular file of --size. Otherwise CHECKPOINT, a .safetensors "
+        "file,\n"
+	"an index file or a directory, is copied onto the volumes, and FILE "
+        "says\n"
+	"where it is. FILE then serves ugds-st-cat and ugds_st_open().\n"
+	"\n"
+	"  -d, --device DEVICE     a volume to place shards on\n"
+	"  -m, --manifest FILE     the manifest to publish\n"
+	"  -n, --name MODEL        name of the model, for people\n"
+	"  -V, --verify            read everything back, compare hashes\n"
+	"      --format            make a volume\n"
+	"      --size N            of a new volume file; N takes K, M, G, T\n"
+	"      --sparse            do not reserve the file's blocks\n"
+	"      --force[=UUID]      overwrite what is found, after naming it; "
+        "a\n"
+	"                          volume of ours only by its UUID\n"
+	"  -l, --list              show a volume's label, checkpoints, "
+        "objects\n"
+	"  -j, --json              print JSON\n"
+	"  -q, --quiet             print errors only\n"
+	"  -h, --help              print this\n"
+	"      --version           print the version\n"
+	"\n"
+	"CAUTION: a volume is raw blocks. No other tool knows what they hold; "
+        "a\n"
+	"partition of its own keeps others off.\n"
+	"\n"
+	"Exit status: 0 done, 1 failed, 2 wrong usage.\n";
+
+enum verb {
+	VERB_IMPORT,
+	VERB_FORMAT,
+	VERB_LIST
+};
+
+struct options {
+	enum verb verb;
+	bool verb_given;
+	bool verify;
+	bool sparse;
+	bool force;
+	bool json;
+	bool quiet;
+	bool size_given;
+	uint64_t size_bytes;
+	uint8_t replace_uuid[16];
+	const char *name;
+	const char *manifest;
+	const char **devices;
+	size_t device_count;
+};
+
+/* ------------------------------------------------------------ listeners */
+
+struct listener {
+	struct cli_progress progress;
+	bool quiet;
+};
+
+static void on_note(void *ctx, const char *text)
+{
+	struct listener *listener = ctx;
+
+	if (listener->quiet)
+		return;
+	cli_progress_end(&listener->progress);
+	(void)fprintf(stderr, "%s: %s\n", cli_program, text);
+}
+
+static void on_progress(void *ctx, uint64_t done_bytes, uint64_t all_bytes)
+{
+	struct listener *listener = ctx;
+
+	cli_progress_show(&listener->progress, done_bytes, all_bytes);
+}
+
+/* ---------------------------------------------------------------- verbs */
+
+static int do_format(const struct options *options, const char *device)
+{
+	struct ugds_st_import_format_opts opts =
+		UGDS_ST_IMPORT_FORMAT_OPTS_INIT;
+	struct listener listener = {.quiet = options->quiet};
+	struct ugds_st_error err;
+	uint8_t uuid[16];
+
+	opts.file_bytes = options->size_bytes;
+	opts.flags = (options->sparse ? UGDS_ST_IMPORT_SPARSE : 0) |
+	             (options->force ? UGDS_ST_IMPORT_FORCE : 0);
+	memcpy(opts.replace_uuid, options->replace_uuid,
+	       sizeof(opts.replace_uuid));
+	opts.note = on_note;
+	opts.ctx = &listener;
+	if (ugds_st_import_format(device, &opts, uuid, &err) != UGDS_ST_OK)
+		return cli_fail_error(&err);
+	if (!options->quiet)
+		show_formatted(device, uuid, options->json);
+	return cli_end_output();
+}
+
+static int do_list(const struct options *options, const char *device)
+{
+	ugds_st_import_volume *volume = NULL;
+	struct ugds_st_error err;
+
+	if (ugds_st_import_list(device, &volume, &err) != UGDS_ST_OK)
+		return cli_fail_error(&err);
+	show_volume(volume, device, options->json);
+	ugds_st_import_volume_free(volume);
+	return cli_end_output();
+}
+
+static int do_import(const struct options *options, const char *checkpoint)
+{
+	struct ugds_st_import_opts opts = UGDS_ST_IMPORT_OPTS_INIT;
+	struct ugds_st_import_result result = {.struct_size = sizeof(result)};
+	struct listener listener = {.quiet = options->quiet};
+	struct ugds_st_error err;
+	int status;
+
+	opts.checkpoint = checkpoint;
+	opts.manifest = options->manifest;
+	opts.devices = options->devices;
+	opts.device_count = options->device_count;
+	opts.model = options->name;
+	opts.tool = "ugds-st-import " UGDS_ST_VERSION;
+	opts.flags = options->verify ? UGDS_ST_IMPORT_VERIFY : 0;
+	opts.progress = on_progress;
+	opts.note = on_note;
+	opts.ctx = &listener;
+	cli_progress_begin(&listener.progress, options->quiet);
+	status = ugds_st_import(&opts, &result, &err);
+	cli_progress_end(&listener.progress);
+	if (status != UGDS_ST_OK)
+		return cli_fail_error(&err);
+	if (!options->quiet)
+		show_result(&result, options->manifest, options->json);
+	return cli_end_output();
+}
+
+/* ---------------------------------------------------------- command line */
+
+static bool parse_uuid(const char *text, uint8_t uuid_out[16])
+{
+	char digits[33] = "";
+	size_t count = 0;
+
+	if (strlen(text) != 36)
+		return false;
+	for (size_t i = 0; i < 36; i++) {
+		bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+
+		if (dash != (text[i] == '-'))
+			return false;
+		if (!dash)
+			digits[count++] = text[i];
+	}
+	for (size_t i = 0; i < 16; i++) {
+		char byte[3] = {digits[2 * i], digits[2 * i + 1], '\0'};
+
+		if (strspn(byte, "0123456789abcdefABCDEF") != 2)
+			return false;
+		uuid_out[i] = (uint8_t)strtoul(byte, NULL, 16);
+	}
+	return true;
+}
+
+enum {
+	OPT_FORMAT = 256,
+	OPT_SIZE,
+	OPT_SPARSE,
+	OPT_FORCE,
+	OPT_VERSION
+};
+
+static const struct option long_options[] = {
+	{"format", no_argument, NULL, OPT_FORMAT},
+	{"size", required_argument, NULL, OPT_SIZE},
+	{"sparse", no_argument, NULL, OPT_SPARSE},
+	{"force", optional_argument, NULL, OPT_FORCE},
+	{"verify", no_argument, NULL, 'V'},
+	{"name", required_argument, NULL, 'n'},
+	{"json", no_argument, NULL, 'j'},
+	{"quiet", no_argument, NULL, 'q'},
+	{"device", required_argument, NULL, 'd'},
+	{"manifest", required_argument, NULL, 'm'},
+	{"list", no_argument, NULL, 'l'},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, OPT_VERSION},
+	{NULL, 0, NULL, 0}};
+
+static int set_verb(struct options *options, enum verb verb)
+{
+	if (options->verb_given && options->verb != verb)
+		return cli_usage("only one of --format and --list");
+	options->verb = verb;
+	options->verb_given = true;
+	return CLI_DONE;
+}
+
+/* One option. Return: CLI_DONE; CLI_USAGE (said). */
+static int take_option(struct options *options, int option)
+{
+	switch (option) {
+	case OPT_FORMAT:
+		return set_verb(options, VERB_FORMAT);
+	case 'l':
+		return set_verb(options, VERB_LIST);
+	case OPT_SIZE:
+		options->size_given = true;
+		if (!cli_parse_size(optarg, &options->size_bytes) ||
+		    !options->size_bytes)
+			return cli_usage("--size: expected a number with K, M, "
+			                 "G, T or nothing, found \"%s\"",
+			                 optarg);
+		return CLI_DONE;
+	case OPT_FORCE:
+		options->force = true;
+		if (optarg && !parse_uuid(optarg, options->replace_uuid))
+			return cli_usage("--force: expected a volume's UUID, "
+			                 "found \"%s\"",
+			                 optarg);
+		return CLI_DONE;
+	case OPT_SPARSE:
+		options->sparse = true;
+		return CLI_DONE;
+	case 'V':
+		options->verify = true;
+		return CLI_DONE;
+	case 'j':
+		options->json = true;
+		return CLI_DONE;
+	case 'q':
+		options->quiet = true;
+		return CLI_DONE;
+	case 'n':
+		options->name = optarg;
+		return CLI_DONE;
+	case 'm':
+		options->manifest = optarg;
+		return CLI_DONE;
+	case 'd':
+		options->devices[options->device_count++] = optarg;
+		return CLI_DONE;
+	default:
+		/* getopt has said what is wrong. */
+		(void)fprintf(stderr, "Try '%s --help'.\n", cli_program);
+		return CLI_USAGE;
+	}
+}
+
+/* Options that the verb would ignore are mistakes. */
+static int check_options(const struct options *options, int operands)
+{
+	bool format = options->verb == VERB_FORMAT;
+	bool import = options->verb == VERB_IMPORT;
+
+	if (!format &&
+	    (options->size_given || options->sparse || options->force))
+		return cli_usage(
+			"--size, --sparse and --force go with --format");
+	if (options->sparse && !options->size_given)
+		return cli_usage("--sparse goes with --size");
+	if (!import && (options->verify || options->name || options->manifest ||
+	                options->device_count))
+		return cli_usage("--verify, --name, --manifest and --device go "
+		                 "with an import");
+	if (import && !options->device_count)
+		return cli_usage("expected --device");
+	if (import && !options->manifest)
+		return cli_usage("expected --manifest");
+	if (operands != 1)
+		return cli_usage("expected one %s, found %d",
+		                 import ? "CHECKPOINT" : "DEVICE", operands);
+	return CLI_DONE;
+}
+
+static int run(struct options *options, int argc, char **argv)
+{
+	int option;
+	int result;
+
+	while ((option = getopt_long(argc, argv, "d:m:n:Vljqh", long_options,
+	                             NULL)) != -1) {
+		if (option == 'h')
+			return cli_help(help);
+		if (option == OPT_VERSION)
+			return cli_show_version();
+		result = take_option(options, option);
+		if (result != CLI_DONE)
+			return result;
+	}
+	result = check_options(options, argc - optind);
+	if (result != CLI_DONE)
+		return result;
+	switch (options->verb) {
+	case VERB_FORMAT:
+		return do_format(options, argv[optind]);
+	case VERB_LIST:
+		return do_list(options, argv[optind]);
+	default:
+		return do_import(options, argv[optind]);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = {0};
+	int result;
+
+	cli_program = "ugds-st-import";
+	/* getopt puts its own first word in front of messages. */
+	if (argc > 0)
+		argv[0] = (char *)(uintptr_t)cli_program;
+	options.devices = calloc((size_t)argc + 1, sizeof(*options.devices));
+	if (!options.devices)
+		return cli_fail("out of memory");
+	result = run(&options, argc, argv);
+	free(options.devices);
+	return result;
+}
