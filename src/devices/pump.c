@@ -310,6 +310,15 @@ void ugst_pump_once(struct ugst_queue *queue, uint64_t until_ns)
 	queue->collecting = false;
 }
 
+/* Is the baton free, and anything to be had with it? A broken batch whose last
+ * event came while a Submit had not returned waits for its renewal. */
+static bool can_pump(const struct ugst_queue *queue)
+{
+	return !queue->collecting &&
+	       (queue->batch.window.in_flight ||
+	        ugst_batch_must_renew(&queue->batch));
+}
+
 unsigned ugst_queue_wait(struct ugst_job *job, struct ugst_done *done_out,
                          unsigned max_count, uint64_t timeout_ns)
 {
@@ -324,10 +333,10 @@ unsigned ugst_queue_wait(struct ugst_job *job, struct ugst_done *done_out,
 		submit_some(queue);
 		if (job->done_count || queue->lost || is_idle(job))
 			break;
-		if (queue->collecting || !queue->batch.window.in_flight)
-			doze(queue, job, until_ns);
-		else
+		if (can_pump(queue))
 			ugst_pump_once(queue, until_ns);
+		else
+			doze(queue, job, until_ns);
 		if (ugst_now_ns() >= until_ns)
 			break;
 		job->waits++;
