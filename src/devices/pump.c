@@ -14,6 +14,8 @@
 #define SLEEP_NS (1 * UGST_NS_PER_MS)
 /* A waiter that is not woken looks by itself. */
 #define DOZE_NS (20 * UGST_NS_PER_MS)
+/* How often a batch is asked for that there is none of at the moment. */
+#define SETUP_RETRY_NS (1 * UGST_NS_PER_MS)
 /* Background jobs leave one slot in so many to demand. */
 #define DEMAND_SHARE 4u
 
@@ -191,6 +193,27 @@ static void deliver(struct ugst_flight *flight, int status)
 		(void)pthread_cond_signal(&job->wake);
 }
 
+/* A batch in place of the one that was destroyed. That memory is short, or that
+ * the engine was quicker on its own handle, passes: it is asked again for as
+ * long as a device may be silent. */
+static int set_up_again(struct ugst_queue *queue, struct ugds_st_error *err)
+{
+	uint64_t until_ns = ugst_now_ns() + queue->silence_ns;
+	struct timespec nap = ugst_timespec(SETUP_RETRY_NS);
+	int status;
+
+	for (;;) {
+		status = ugst_batch_setup(&queue->batch, err);
+		if (status != UGDS_ST_BUSY && status != UGDS_ST_NO_MEMORY)
+			return status;
+		if (ugst_now_ns() >= until_ns)
+			break;
+		(void)nanosleep(&nap, NULL);
+	}
+	err->status = UGDS_ST_DEVICE_LOST;
+	return UGDS_ST_DEVICE_LOST;
+}
+
 /* A broken batch is empty: only its destruction makes sure that no command of
  * its broken entries is in flight. Lock held, let go over the calls. */
 static void renew(struct ugst_queue *queue)
@@ -202,7 +225,7 @@ static void renew(struct ugst_queue *queue)
 	queue->submitting = true;
 	ugst_queue_unlock(queue);
 	ugst_batch_destroy(batch);
-	status = ugst_batch_setup(batch, &err);
+	status = set_up_again(queue, &err);
 	ugst_queue_lock(queue);
 	queue->submitting = false;
 	if (status)

@@ -89,7 +89,8 @@ const struct ugst_device *ugst_queue_device(const struct ugst_queue *queue);
 /* OK; DEVICE_LOST, with what happened. */
 int ugst_queue_check(struct ugst_queue *queue, struct ugds_st_error *err);
 
-/* Let a job's entries in. Return: OK; NO_MEMORY. */
+/* Let a job's entries in. Return: OK; NO_MEMORY; BUSY (a lent handle's batch is
+ * in use); DEVICE_LOST. */
 int ugst_queue_join(struct ugst_queue *queue, struct ugst_job *job,
                     struct ugds_st_error *err);
 

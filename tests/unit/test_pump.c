@@ -250,10 +250,73 @@ static void broken_before_submit_returns(void **state)
 	end();
 }
 
+/* A batch breaks; there is none to be had at once, because memory is short or
+ * because the engine, on its own handle, was quicker. */
+static void batch_comes_back(void **state)
+{
+	static const int codes[] = {UGST_UGDS_INTERNAL_ERROR,
+	                            UGST_UGDS_INVALID_VALUE};
+
+	(void)state;
+	for (size_t i = 0; i < UGST_COUNT(codes); i++) {
+		struct client client;
+
+		begin();
+		world.queue->device->lent = codes[i] == UGST_UGDS_INVALID_VALUE;
+		join(&client, 3);
+		ugst_compat_script_fault(&(struct ugst_compat_fault){
+			.kind = UGST_COMPAT_FAIL, .skip = 2, .count = 1});
+		world.setup_code = codes[i];
+		world.setup_failures = 3;
+		while (client.good + client.bad < 3) {
+			struct ugds_st_error err = {0};
+
+			step(&client, 10 * UGST_NS_PER_MS);
+			assert_ok(ugst_queue_check(world.queue, &err), err);
+		}
+		assert_int_equal(client.bad, 1);
+		assert_int_equal(world.setups, 4);
+		client.left = 2;
+		while (client.good < 4)
+			step(&client, 10 * UGST_NS_PER_MS);
+		world.queue->device->lent = false;
+		ugst_queue_leave(&client.job);
+		end();
+	}
+}
+
+/* There is never one again: the device is lost, whatever uGDS called it. */
+static void batch_never_comes_back(void **state)
+{
+	struct client client;
+	struct ugds_st_error err;
+
+	(void)state;
+	begin();
+	world.queue->silence_ns = 20 * UGST_NS_PER_MS;
+	join(&client, 3);
+	ugst_compat_script_fault(&(struct ugst_compat_fault){
+		.kind = UGST_COMPAT_FAIL, .skip = 2, .count = 1});
+	world.setup_code = UGST_UGDS_INTERNAL_ERROR;
+	world.setup_failures = 1000000;
+	while (ugst_queue_check(world.queue, &err) == UGDS_ST_OK)
+		step(&client, 10 * UGST_NS_PER_MS);
+	assert_int_equal(err.status, UGDS_ST_DEVICE_LOST);
+	assert_int_equal(err.ugds_code, UGST_UGDS_INTERNAL_ERROR);
+	ugst_queue_leave(&client.job);
+	assert_fails(ugst_queue_close(world.queue, false, &err),
+	             UGDS_ST_DEVICE_LOST, err);
+	assert_ok(ugst_queue_close(world.queue, true, &err), err);
+	world.queue = NULL;
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(broken_before_submit_returns),
+		cmocka_unit_test(batch_comes_back),
+		cmocka_unit_test(batch_never_comes_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
