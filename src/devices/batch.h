@@ -62,7 +62,8 @@ int ugst_batch_setup(struct ugst_batch *batch, struct ugds_st_error *err);
 /* Destroy the batch; nothing may be in flight. */
 void ugst_batch_destroy(struct ugst_batch *batch);
 
-/* Submit what was added. Return: OK; DEVICE_LOST. */
+/* Submit what was added. Return: OK; BUSY (a lent handle takes nothing for the
+ * moment: submit again); DEVICE_LOST. */
 int ugst_batch_submit(struct ugst_batch *batch, struct ugst_ugds_params *params,
                       unsigned count, struct ugds_st_error *err);
 

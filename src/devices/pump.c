@@ -14,8 +14,8 @@
 #define SLEEP_NS (1 * UGST_NS_PER_MS)
 /* A waiter that is not woken looks by itself. */
 #define DOZE_NS (20 * UGST_NS_PER_MS)
-/* How often a batch is asked for that there is none of at the moment. */
-#define SETUP_RETRY_NS (1 * UGST_NS_PER_MS)
+/* How often uGDS is asked again for what it has not at the moment. */
+#define RETRY_NS (1 * UGST_NS_PER_MS)
 /* Background jobs leave one slot in so many to demand. */
 #define DEMAND_SHARE 4u
 
@@ -57,7 +57,23 @@ void ugst_pump_lose(struct ugst_queue *queue, const struct ugds_st_error *why)
 		return;
 	queue->lost = true;
 	queue->lost_error = *why;
+	/* What did not pass in all that time will not. */
+	queue->lost_error.status = UGDS_ST_DEVICE_LOST;
 	wake_all(queue);
+}
+
+/* Memory that is short, an engine that was quicker on the handle it lent, or
+ * that is about to give it up: such things pass, and are waited for as long as
+ * a device may be silent. Naps; without the lock. */
+static bool may_pass(int status, uint64_t until_ns)
+{
+	struct timespec nap = ugst_timespec(RETRY_NS);
+
+	if ((status != UGDS_ST_BUSY && status != UGDS_ST_NO_MEMORY) ||
+	    ugst_now_ns() >= until_ns)
+		return false;
+	(void)nanosleep(&nap, NULL);
+	return true;
 }
 
 /* ------------------------------------------------------------- submitting */
@@ -160,10 +176,14 @@ static void submit_some(struct ugst_queue *queue)
 		return;
 	queue->submitting = true;
 	while ((count = fill(queue, params)) > 0) {
+		uint64_t until_ns = ugst_now_ns() + queue->silence_ns;
 		int status;
 
 		ugst_queue_unlock(queue);
-		status = ugst_batch_submit(&queue->batch, params, count, &err);
+		do
+			status = ugst_batch_submit(&queue->batch, params, count,
+			                           &err);
+		while (may_pass(status, until_ns));
 		ugst_queue_lock(queue);
 		if (status)
 			ugst_pump_lose(queue, &err);
@@ -193,25 +213,16 @@ static void deliver(struct ugst_flight *flight, int status)
 		(void)pthread_cond_signal(&job->wake);
 }
 
-/* A batch in place of the one that was destroyed. That memory is short, or that
- * the engine was quicker on its own handle, passes: it is asked again for as
- * long as a device may be silent. */
+/* A batch in place of the one that was destroyed. */
 static int set_up_again(struct ugst_queue *queue, struct ugds_st_error *err)
 {
 	uint64_t until_ns = ugst_now_ns() + queue->silence_ns;
-	struct timespec nap = ugst_timespec(SETUP_RETRY_NS);
 	int status;
 
-	for (;;) {
+	do
 		status = ugst_batch_setup(&queue->batch, err);
-		if (status != UGDS_ST_BUSY && status != UGDS_ST_NO_MEMORY)
-			return status;
-		if (ugst_now_ns() >= until_ns)
-			break;
-		(void)nanosleep(&nap, NULL);
-	}
-	err->status = UGDS_ST_DEVICE_LOST;
-	return UGDS_ST_DEVICE_LOST;
+	while (may_pass(status, until_ns));
+	return status;
 }
 
 /* A broken batch is empty: only its destruction makes sure that no command of

@@ -311,12 +311,78 @@ static void batch_never_comes_back(void **state)
 	end();
 }
 
+/* The engine uses its own handle's one batch: who has a deadline is told by
+ * then, not when a device would be called silent. */
+static void busy_batch_and_a_deadline(void **state)
+{
+	struct client client = {
+		.job = {.arena = &world.arena, .peek = peek, .take = take}};
+	uint64_t from_ns;
+	struct ugds_st_error err;
+
+	(void)state;
+	begin();
+	world.queue->device->lent = true;
+	ugst_batch_destroy(&world.queue->batch);
+	world.setup_code = UGST_UGDS_INVALID_VALUE;
+	world.setup_failures = 1000000;
+	from_ns = ugst_now_ns();
+	client.job.until_ns = from_ns + 20 * UGST_NS_PER_MS;
+	assert_fails(ugst_queue_join(world.queue, &client.job, &err),
+	             UGDS_ST_BUSY, err);
+	assert_true(ugst_now_ns() - from_ns >= 20 * UGST_NS_PER_MS);
+	assert_true(ugst_now_ns() - from_ns < 5 * UGST_NS_PER_S);
+	world.setup_failures = 2;
+	join(&client, 2);
+	while (client.good < 2)
+		step(&client, 10 * UGST_NS_PER_MS);
+	/* Given back with the last call. */
+	ugst_queue_leave(&client.job);
+	assert_null(world.queue->batch.handle);
+	world.queue->device->lent = false;
+	end();
+}
+
+/* The engine is about to give its handle up, and stays: nothing was taken,
+ * and nothing is lost. On a handle of our own only a wedge says so. */
+static void submit_is_busy(void **state)
+{
+	struct client client;
+	struct ugds_st_error err;
+
+	(void)state;
+	begin();
+	world.queue->device->lent = true;
+	join(&client, 2);
+	world.submit_code = UGST_UGDS_BUSY;
+	world.submit_failures = 3;
+	while (client.good < 2) {
+		step(&client, 10 * UGST_NS_PER_MS);
+		assert_ok(ugst_queue_check(world.queue, &err), err);
+	}
+	world.queue->device->lent = false;
+	client.left = 1;
+	world.submit_failures = 1;
+	step(&client, 10 * UGST_NS_PER_MS);
+	assert_fails(ugst_queue_check(world.queue, &err), UGDS_ST_DEVICE_LOST,
+	             err);
+	assert_int_equal(err.ugds_code, UGST_UGDS_BUSY);
+	ugst_queue_leave(&client.job);
+	assert_ok(ugst_queue_close(world.queue, true, &err), err);
+	world.queue = NULL;
+	/* Its slot is the lost device's. */
+	ugst_arena_give(&world.arena, 0);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(broken_before_submit_returns),
 		cmocka_unit_test(batch_comes_back),
 		cmocka_unit_test(batch_never_comes_back),
+		cmocka_unit_test(busy_batch_and_a_deadline),
+		cmocka_unit_test(submit_is_busy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
