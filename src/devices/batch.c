@@ -65,8 +65,12 @@ int ugst_batch_setup(struct ugst_batch *batch, struct ugds_st_error *err)
 		return ugst_fail_ugds(err, UGDS_ST_BUSY, error.code,
 		                      "%s: the lent handle's batch is in use",
 		                      device->path);
-	return ugst_fail_ugds(err, UGDS_ST_DEVICE_LOST, error.code,
-	                      "%s: no batch can be set up", device->path);
+	return ugst_fail_ugds(err,
+	                      error.code == UGST_UGDS_INTERNAL_ERROR
+	                              ? UGDS_ST_NO_MEMORY
+	                              : UGDS_ST_DEVICE_LOST,
+	                      error.code, "%s: no batch can be set up",
+	                      device->path);
 }
 
 void ugst_batch_destroy(struct ugst_batch *batch)
@@ -83,6 +87,11 @@ int ugst_batch_submit(struct ugst_batch *batch, struct ugst_ugds_params *params,
 	struct ugst_ugds_error error =
 		device->ugds->batch_submit(batch->handle, count, params, 0);
 
+	if (error.code == UGST_UGDS_BUSY && device->lent)
+		return ugst_fail_ugds(err, UGDS_ST_BUSY, error.code,
+		                      "%s: the lent handle is about to be "
+		                      "given up",
+		                      device->path);
 	/* The window and the plan leave no other reason: the handle is wedged,
 	 * or the controller takes no more commands. */
 	if (error.code)

@@ -56,13 +56,14 @@ void ugst_batch_add(struct ugst_batch *batch, const struct ugst_entry *entry,
                     struct ugst_ugds_params *params_out);
 
 /* Set the batch up, if it is not. Return: OK; BUSY (a lent handle has another
- * batch); DEVICE_LOST. */
+ * batch); NO_MEMORY; DEVICE_LOST. */
 int ugst_batch_setup(struct ugst_batch *batch, struct ugds_st_error *err);
 
 /* Destroy the batch; nothing may be in flight. */
 void ugst_batch_destroy(struct ugst_batch *batch);
 
-/* Submit what was added. Return: OK; DEVICE_LOST. */
+/* Submit what was added. Return: OK; BUSY (a lent handle takes nothing for the
+ * moment: submit again); DEVICE_LOST. */
 int ugst_batch_submit(struct ugst_batch *batch, struct ugst_ugds_params *params,
                       unsigned count, struct ugds_st_error *err);
 

@@ -14,6 +14,8 @@
 #define SLEEP_NS (1 * UGST_NS_PER_MS)
 /* A waiter that is not woken looks by itself. */
 #define DOZE_NS (20 * UGST_NS_PER_MS)
+/* How often uGDS is asked again for what it has not at the moment. */
+#define RETRY_NS (1 * UGST_NS_PER_MS)
 /* Background jobs leave one slot in so many to demand. */
 #define DEMAND_SHARE 4u
 
@@ -55,7 +57,23 @@ void ugst_pump_lose(struct ugst_queue *queue, const struct ugds_st_error *why)
 		return;
 	queue->lost = true;
 	queue->lost_error = *why;
+	/* What did not pass in all that time will not. */
+	queue->lost_error.status = UGDS_ST_DEVICE_LOST;
 	wake_all(queue);
+}
+
+/* Memory that is short, an engine that was quicker on the handle it lent, or
+ * that is about to give it up: such things pass, and are waited for as long as
+ * a device may be silent. Naps; without the lock. */
+static bool may_pass(int status, uint64_t until_ns)
+{
+	struct timespec nap = ugst_timespec(RETRY_NS);
+
+	if ((status != UGDS_ST_BUSY && status != UGDS_ST_NO_MEMORY) ||
+	    ugst_now_ns() >= until_ns)
+		return false;
+	(void)nanosleep(&nap, NULL);
+	return true;
 }
 
 /* ------------------------------------------------------------- submitting */
@@ -158,10 +176,14 @@ static void submit_some(struct ugst_queue *queue)
 		return;
 	queue->submitting = true;
 	while ((count = fill(queue, params)) > 0) {
+		uint64_t until_ns = ugst_now_ns() + queue->silence_ns;
 		int status;
 
 		ugst_queue_unlock(queue);
-		status = ugst_batch_submit(&queue->batch, params, count, &err);
+		do
+			status = ugst_batch_submit(&queue->batch, params, count,
+			                           &err);
+		while (may_pass(status, until_ns));
 		ugst_queue_lock(queue);
 		if (status)
 			ugst_pump_lose(queue, &err);
@@ -191,6 +213,18 @@ static void deliver(struct ugst_flight *flight, int status)
 		(void)pthread_cond_signal(&job->wake);
 }
 
+/* A batch in place of the one that was destroyed. */
+static int set_up_again(struct ugst_queue *queue, struct ugds_st_error *err)
+{
+	uint64_t until_ns = ugst_now_ns() + queue->silence_ns;
+	int status;
+
+	do
+		status = ugst_batch_setup(&queue->batch, err);
+	while (may_pass(status, until_ns));
+	return status;
+}
+
 /* A broken batch is empty: only its destruction makes sure that no command of
  * its broken entries is in flight. Lock held, let go over the calls. */
 static void renew(struct ugst_queue *queue)
@@ -202,7 +236,7 @@ static void renew(struct ugst_queue *queue)
 	queue->submitting = true;
 	ugst_queue_unlock(queue);
 	ugst_batch_destroy(batch);
-	status = ugst_batch_setup(batch, &err);
+	status = set_up_again(queue, &err);
 	ugst_queue_lock(queue);
 	queue->submitting = false;
 	if (status)
@@ -310,6 +344,15 @@ void ugst_pump_once(struct ugst_queue *queue, uint64_t until_ns)
 	queue->collecting = false;
 }
 
+/* Is the baton free, and anything to be had with it? A broken batch whose last
+ * event came while a Submit had not returned waits for its renewal. */
+static bool can_pump(const struct ugst_queue *queue)
+{
+	return !queue->collecting &&
+	       (queue->batch.window.in_flight ||
+	        ugst_batch_must_renew(&queue->batch));
+}
+
 unsigned ugst_queue_wait(struct ugst_job *job, struct ugst_done *done_out,
                          unsigned max_count, uint64_t timeout_ns)
 {
@@ -324,10 +367,10 @@ unsigned ugst_queue_wait(struct ugst_job *job, struct ugst_done *done_out,
 		submit_some(queue);
 		if (job->done_count || queue->lost || is_idle(job))
 			break;
-		if (queue->collecting || !queue->batch.window.in_flight)
-			doze(queue, job, until_ns);
-		else
+		if (can_pump(queue))
 			ugst_pump_once(queue, until_ns);
+		else
+			doze(queue, job, until_ns);
 		if (ugst_now_ns() >= until_ns)
 			break;
 		job->waits++;

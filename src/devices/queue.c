@@ -231,12 +231,14 @@ int ugst_queue_drain_arena(struct ugst_queue *queue, struct ugst_arena *arena,
 /* A lent handle's batch exists only while a call runs, and the engine may have
  * one of its own: ask again for as long as a device may be silent. Lock
  * held, let go over the calls. */
-static int lend_batch(struct ugst_queue *queue, struct ugds_st_error *err)
+static int lend_batch(struct ugst_queue *queue, uint64_t until_ns,
+                      struct ugds_st_error *err)
 {
-	uint64_t until_ns = ugst_now_ns() + queue->silence_ns;
 	struct timespec nap = ugst_timespec(LENT_RETRY_NS);
 	int status = UGDS_ST_BUSY;
 
+	if (until_ns == 0)
+		until_ns = ugst_now_ns() + queue->silence_ns;
 	while (queue->submitting || !queue->batch.handle) {
 		/* Whoever submits or destroys has the batch for a moment. */
 		bool mine = !queue->submitting;
@@ -312,7 +314,7 @@ int ugst_queue_join(struct ugst_queue *queue, struct ugst_job *job,
 	ugst_queue_lock(queue);
 	link_job(queue, job);
 	if (queue->device->lent && !queue->lost)
-		status = lend_batch(queue, err);
+		status = lend_batch(queue, job->until_ns, err);
 	if (status)
 		unlink_job(queue, job);
 	ugst_queue_unlock(queue);

@@ -42,6 +42,9 @@ struct ugst_job {
 	/* Set before ugst_queue_join(). */
 	struct ugst_arena *arena; /* where staged entries go */
 	uint32_t priority;        /* UGDS_ST_DEMAND or UGDS_ST_BACKGROUND */
+	/* A lent handle's busy batch is asked for until then; 0: for as long
+	 * as a device may be silent. */
+	uint64_t until_ns;
 	/* The next entry, or false. Called with the queue's lock held, from
 	 * any thread: computes, and calls nothing. */
 	bool (*peek)(struct ugst_job *job, struct ugst_entry *entry_out);
@@ -89,7 +92,8 @@ const struct ugst_device *ugst_queue_device(const struct ugst_queue *queue);
 /* OK; DEVICE_LOST, with what happened. */
 int ugst_queue_check(struct ugst_queue *queue, struct ugds_st_error *err);
 
-/* Let a job's entries in. Return: OK; NO_MEMORY. */
+/* Let a job's entries in. Return: OK; NO_MEMORY; BUSY (a lent handle's batch is
+ * in use); DEVICE_LOST. */
 int ugst_queue_join(struct ugst_queue *queue, struct ugst_job *job,
                     struct ugds_st_error *err);
 

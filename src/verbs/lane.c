@@ -388,6 +388,7 @@ int ugst_lane_open(struct ugst_lane *lane, struct ugst_segments *segments,
 	count_up(&lane->path->counters->merges, lane->plan.merge_count);
 	lane->job.arena = &lane->source->arena;
 	lane->job.priority = lane->opts->priority;
+	lane->job.until_ns = lane->opts->deadline_ns;
 	lane->job.peek = peek;
 	lane->job.take = take;
 	status = ugst_queue_join(lane->source->queue, &lane->job, err);

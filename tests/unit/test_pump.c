@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_pump.c - what a queue does when calls of uGDS return at bad moments.
+ *
+ * The queue speaks to compatibility mode through a table of this test's own,
+ * which holds a call up, refuses it or counts it.
+ */
+#include "support/test.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/units.h"
+#include "devices/pump.h"
+#include "devices/ugds_compat_script.h"
+
+#define COMMAND_BYTES 4096u
+#define ENTRY_COMMANDS 8u
+#define ENTRY_BYTES ((uint64_t)ENTRY_COMMANDS * COMMAND_BYTES)
+#define SLOTS 8u
+#define MEMORY_BYTES ((uint64_t)SLOTS * ENTRY_BYTES)
+
+/* A job of so many staged entries. */
+struct client {
+	struct ugst_job job;
+	unsigned left;
+	unsigned good;
+	unsigned bad;
+};
+
+static struct world {
+	char path[64];
+	struct ugst_queue *queue;
+	struct ugst_arena arena;
+	char *memory;
+	const struct ugst_ugds *real;
+	struct ugst_ugds ugds;
+	pthread_mutex_t lock;
+	pthread_cond_t moved;
+	unsigned hold_submits; /* submits that return late */
+	bool held;             /* one is held now */
+	bool go;               /* it may return */
+	int setup_code;        /* what batch_setup answers */
+	unsigned setup_failures;
+	int submit_code; /* what batch_submit answers */
+	unsigned submit_failures;
+	unsigned setups;
+	unsigned destroys;
+} world;
+
+static bool peek(struct ugst_job *job, struct ugst_entry *entry_out)
+{
+	struct client *client = (struct client *)job;
+
+	*entry_out = (struct ugst_entry){
+		.device_off = client->left * ENTRY_BYTES,
+		.bytes = ENTRY_BYTES,
+		.commands = ENTRY_COMMANDS,
+		.segment = UGST_ALL_SEGMENTS,
+	};
+	return client->left > 0;
+}
+
+static void take(struct ugst_job *job, const struct ugst_entry *entry)
+{
+	struct client *client = (struct client *)job;
+
+	(void)entry;
+	client->left--;
+}
+
+/* Takes the entries, and then does not return until it is told to. */
+static struct ugst_ugds_error slow_submit(void *batch, unsigned count,
+                                          struct ugst_ugds_params *params,
+                                          unsigned flags)
+{
+	struct ugst_ugds_error error;
+	bool refuse;
+
+	(void)pthread_mutex_lock(&world.lock);
+	refuse = world.submit_failures > 0;
+	if (refuse)
+		world.submit_failures--;
+	(void)pthread_mutex_unlock(&world.lock);
+	if (refuse)
+		return (struct ugst_ugds_error){world.submit_code, 0};
+	error = world.real->batch_submit(batch, count, params, flags);
+	(void)pthread_mutex_lock(&world.lock);
+	if (world.hold_submits) {
+		world.hold_submits--;
+		world.held = true;
+		(void)pthread_cond_broadcast(&world.moved);
+		while (!world.go)
+			(void)pthread_cond_wait(&world.moved, &world.lock);
+		world.held = false;
+	}
+	(void)pthread_mutex_unlock(&world.lock);
+	return error;
+}
+
+static struct ugst_ugds_error counted_setup(void **batch_out, void *handle,
+                                            unsigned count)
+{
+	world.setups++;
+	if (world.setup_failures) {
+		world.setup_failures--;
+		return (struct ugst_ugds_error){world.setup_code, 0};
+	}
+	return world.real->batch_setup(batch_out, handle, count);
+}
+
+static void counted_destroy(void *batch)
+{
+	world.destroys++;
+	world.real->batch_destroy(batch);
+}
+
+static void begin(void)
+{
+	struct ugst_device_opts opts = {0};
+	struct ugst_compat_script drive = {.lba_bytes = 512,
+	                                   .command_bytes = COMMAND_BYTES,
+	                                   .window_commands = 63};
+	struct ugds_st_error err;
+	int fd;
+
+	memset(&world, 0, sizeof(world));
+	(void)pthread_mutex_init(&world.lock, NULL);
+	(void)pthread_cond_init(&world.moved, NULL);
+	ugst_compat_script_begin(&drive);
+	(void)snprintf(world.path, sizeof(world.path),
+	               "/tmp/ugds-st-pump-XXXXXX");
+	fd = mkstemp(world.path);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, 16 * 1024 * 1024), 0);
+	assert_int_equal(close(fd), 0);
+	assert_ok(ugst_queue_open(world.path, &opts, 0, &world.queue, &err),
+	          err);
+	world.real = world.queue->device->ugds;
+	world.ugds = *world.real;
+	world.ugds.batch_submit = slow_submit;
+	world.ugds.batch_setup = counted_setup;
+	world.ugds.batch_destroy = counted_destroy;
+	world.queue->device->ugds = &world.ugds;
+	world.memory = ugst_alloc_aligned(MEMORY_BYTES, 65536);
+	assert_int_equal(
+		world.real->buf_register(world.memory, MEMORY_BYTES, 0).code,
+		0);
+	assert_ok(ugst_arena_init(&world.arena, world.memory, 0, MEMORY_BYTES,
+	                          ENTRY_BYTES, &err),
+	          err);
+}
+
+static void end(void)
+{
+	struct ugds_st_error err;
+
+	assert_int_equal(world.arena.free_count, world.arena.slot_count);
+	assert_int_equal(world.real->buf_deregister(world.memory).code, 0);
+	assert_ok(ugst_queue_close(world.queue, false, &err), err);
+	assert_int_equal(ugst_compat_script_counts().violations, 0);
+	ugst_compat_script_end();
+	ugst_arena_free(&world.arena);
+	free(world.memory);
+	(void)unlink(world.path);
+	(void)pthread_cond_destroy(&world.moved);
+	(void)pthread_mutex_destroy(&world.lock);
+}
+
+static void join(struct client *client, unsigned entries)
+{
+	struct ugds_st_error err;
+
+	memset(client, 0, sizeof(*client));
+	client->job.arena = &world.arena;
+	client->job.peek = peek;
+	client->job.take = take;
+	client->left = entries;
+	assert_ok(ugst_queue_join(world.queue, &client->job, &err), err);
+}
+
+static void step(struct client *client, uint64_t timeout_ns)
+{
+	struct ugst_done done[32];
+	unsigned count = ugst_queue_wait(&client->job, done, 32, timeout_ns);
+
+	for (unsigned i = 0; i < count; i++) {
+		if (done[i].status)
+			client->bad++;
+		else
+			client->good++;
+		ugst_queue_give_slot(world.queue, &world.arena, done[i].slot);
+	}
+}
+
+static void *look_once(void *client)
+{
+	step(client, 0);
+	return NULL;
+}
+
+/* An entry of several commands fails, and its event is read, before the Submit
+ * that took it has returned. The batch is made anew all the same. */
+static void broken_before_submit_returns(void **state)
+{
+	struct client client;
+	struct client other;
+	pthread_t submitter;
+	uint64_t until_ns = ugst_now_ns() + 5 * UGST_NS_PER_S;
+
+	(void)state;
+	begin();
+	join(&other, 0);
+	join(&client, 1);
+	ugst_compat_script_fault(&(struct ugst_compat_fault){
+		.kind = UGST_COMPAT_FAIL, .skip = 2, .count = 1});
+	world.hold_submits = 1;
+	assert_int_equal(pthread_create(&submitter, NULL, look_once, &client),
+	                 0);
+	(void)pthread_mutex_lock(&world.lock);
+	while (!world.held)
+		(void)pthread_cond_wait(&world.moved, &world.lock);
+	(void)pthread_mutex_unlock(&world.lock);
+	ugst_queue_lock(world.queue);
+	while (world.queue->batch.window.in_flight) {
+		assert_true(ugst_now_ns() < until_ns);
+		ugst_pump_once(world.queue, ugst_now_ns() + UGST_NS_PER_MS);
+	}
+	assert_int_equal(world.queue->batch.broken_count, 1);
+	ugst_queue_unlock(world.queue);
+	(void)pthread_mutex_lock(&world.lock);
+	world.go = true;
+	(void)pthread_cond_broadcast(&world.moved);
+	(void)pthread_mutex_unlock(&world.lock);
+	assert_int_equal(pthread_join(submitter, NULL), 0);
+	while (client.bad == 0) {
+		assert_true(ugst_now_ns() < until_ns);
+		step(&client, 10 * UGST_NS_PER_MS);
+	}
+	assert_int_equal(world.destroys, 1);
+	client.left = 3;
+	while (client.good < 3) {
+		assert_true(ugst_now_ns() < until_ns);
+		step(&client, 10 * UGST_NS_PER_MS);
+	}
+	ugst_queue_leave(&client.job);
+	ugst_queue_leave(&other.job);
+	end();
+}
+
+/* A batch breaks; there is none to be had at once, because memory is short or
+ * because the engine, on its own handle, was quicker. */
+static void batch_comes_back(void **state)
+{
+	static const int codes[] = {UGST_UGDS_INTERNAL_ERROR,
+	                            UGST_UGDS_INVALID_VALUE};
+
+	(void)state;
+	for (size_t i = 0; i < UGST_COUNT(codes); i++) {
+		struct client client;
+
+		begin();
+		world.queue->device->lent = codes[i] == UGST_UGDS_INVALID_VALUE;
+		join(&client, 3);
+		ugst_compat_script_fault(&(struct ugst_compat_fault){
+			.kind = UGST_COMPAT_FAIL, .skip = 2, .count = 1});
+		world.setup_code = codes[i];
+		world.setup_failures = 3;
+		while (client.good + client.bad < 3) {
+			struct ugds_st_error err = {0};
+
+			step(&client, 10 * UGST_NS_PER_MS);
+			assert_ok(ugst_queue_check(world.queue, &err), err);
+		}
+		assert_int_equal(client.bad, 1);
+		assert_int_equal(world.setups, 4);
+		client.left = 2;
+		while (client.good < 4)
+			step(&client, 10 * UGST_NS_PER_MS);
+		world.queue->device->lent = false;
+		ugst_queue_leave(&client.job);
+		end();
+	}
+}
+
+/* There is never one again: the device is lost, whatever uGDS called it. */
+static void batch_never_comes_back(void **state)
+{
+	struct client client;
+	struct ugds_st_error err;
+
+	(void)state;
+	begin();
+	world.queue->silence_ns = 20 * UGST_NS_PER_MS;
+	join(&client, 3);
+	ugst_compat_script_fault(&(struct ugst_compat_fault){
+		.kind = UGST_COMPAT_FAIL, .skip = 2, .count = 1});
+	world.setup_code = UGST_UGDS_INTERNAL_ERROR;
+	world.setup_failures = 1000000;
+	while (ugst_queue_check(world.queue, &err) == UGDS_ST_OK)
+		step(&client, 10 * UGST_NS_PER_MS);
+	assert_int_equal(err.status, UGDS_ST_DEVICE_LOST);
+	assert_int_equal(err.ugds_code, UGST_UGDS_INTERNAL_ERROR);
+	ugst_queue_leave(&client.job);
+	assert_fails(ugst_queue_close(world.queue, false, &err),
+	             UGDS_ST_DEVICE_LOST, err);
+	assert_ok(ugst_queue_close(world.queue, true, &err), err);
+	world.queue = NULL;
+	end();
+}
+
+/* The engine uses its own handle's one batch: who has a deadline is told by
+ * then, not when a device would be called silent. */
+static void busy_batch_and_a_deadline(void **state)
+{
+	struct client client = {
+		.job = {.arena = &world.arena, .peek = peek, .take = take}};
+	uint64_t from_ns;
+	struct ugds_st_error err;
+
+	(void)state;
+	begin();
+	world.queue->device->lent = true;
+	ugst_batch_destroy(&world.queue->batch);
+	world.setup_code = UGST_UGDS_INVALID_VALUE;
+	world.setup_failures = 1000000;
+	from_ns = ugst_now_ns();
+	client.job.until_ns = from_ns + 20 * UGST_NS_PER_MS;
+	assert_fails(ugst_queue_join(world.queue, &client.job, &err),
+	             UGDS_ST_BUSY, err);
+	assert_true(ugst_now_ns() - from_ns >= 20 * UGST_NS_PER_MS);
+	assert_true(ugst_now_ns() - from_ns < 5 * UGST_NS_PER_S);
+	world.setup_failures = 2;
+	join(&client, 2);
+	while (client.good < 2)
+		step(&client, 10 * UGST_NS_PER_MS);
+	/* Given back with the last call. */
+	ugst_queue_leave(&client.job);
+	assert_null(world.queue->batch.handle);
+	world.queue->device->lent = false;
+	end();
+}
+
+/* The engine is about to give its handle up, and stays: nothing was taken,
+ * and nothing is lost. On a handle of our own only a wedge says so. */
+static void submit_is_busy(void **state)
+{
+	struct client client;
+	struct ugds_st_error err;
+
+	(void)state;
+	begin();
+	world.queue->device->lent = true;
+	join(&client, 2);
+	world.submit_code = UGST_UGDS_BUSY;
+	world.submit_failures = 3;
+	while (client.good < 2) {
+		step(&client, 10 * UGST_NS_PER_MS);
+		assert_ok(ugst_queue_check(world.queue, &err), err);
+	}
+	world.queue->device->lent = false;
+	client.left = 1;
+	world.submit_failures = 1;
+	step(&client, 10 * UGST_NS_PER_MS);
+	assert_fails(ugst_queue_check(world.queue, &err), UGDS_ST_DEVICE_LOST,
+	             err);
+	assert_int_equal(err.ugds_code, UGST_UGDS_BUSY);
+	ugst_queue_leave(&client.job);
+	assert_ok(ugst_queue_close(world.queue, true, &err), err);
+	world.queue = NULL;
+	/* Its slot is the lost device's. */
+	ugst_arena_give(&world.arena, 0);
+	end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(broken_before_submit_returns),
+		cmocka_unit_test(batch_comes_back),
+		cmocka_unit_test(batch_never_comes_back),
+		cmocka_unit_test(busy_batch_and_a_deadline),
+		cmocka_unit_test(submit_is_busy),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
