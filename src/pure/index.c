@@ -132,7 +132,7 @@ static int parse_shard(struct parser *parser, uint32_t *shard_out)
 		*shard_out = parser->last_shard;
 		return UGDS_ST_OK;
 	}
-	name = malloc(string.raw_bytes + 1);
+	name = ugst_reallocarray(NULL, string.raw_bytes + 1, 1);
 	if (!name)
 		return ugst_fail_memory(scan->err);
 	bytes = ugst_scan_unescape(&string, name);
