@@ -120,6 +120,28 @@ static int name_job(struct ugst_job *job, struct ugds_st_error *err)
 	return UGDS_ST_OK;
 }
 
+static int open_volumes(struct ugst_job *job, struct ugds_st_error *err)
+{
+	const struct ugst_volume_set_opts opts = {
+		.paths = job->opts->devices,
+		.path_count = job->opts->device_count,
+		.manifest = &job->publication.manifest,
+		.manifest_path = job->publication.path};
+	int status = ugst_volume_set_open(&job->env, &opts, &job->set, err);
+
+	if (status != UGDS_ST_OK)
+		return status;
+	job->volumes = ugst_calloc(job->set.count, sizeof(*job->volumes));
+	if (!job->volumes)
+		return ugst_fail_memory(err);
+	job->volume_count = job->set.count;
+	for (size_t i = 0; i < job->volume_count; i++) {
+		job->volumes[i].volume = job->set.members[i].volume;
+		job->volumes[i].path = job->set.members[i].path;
+	}
+	return UGDS_ST_OK;
+}
+
 /* Step 1: all that can be known without writing. */
 static int prepare(struct ugst_job *job, struct ugds_st_error *err)
 {
@@ -133,7 +155,7 @@ static int prepare(struct ugst_job *job, struct ugds_st_error *err)
 	if (status == UGDS_ST_OK)
 		status = name_job(job, err);
 	if (status == UGDS_ST_OK)
-		status = ugst_job_open_volumes(job, err);
+		status = open_volumes(job, err);
 	if (status != UGDS_ST_OK)
 		return status;
 	ugst_job_guess_uuid(job);
@@ -211,13 +233,11 @@ static int import_in_order(struct ugst_job *job, struct ugds_st_error *err)
 
 static void free_job(struct ugst_job *job)
 {
-	/* Locks go in the reverse order: volumes, then the folder. */
-	for (size_t i = job->volume_count; i-- > 0;) {
-		ugst_volume_close(job->volumes[i].volume);
+	for (size_t i = 0; i < job->volume_count; i++)
 		ugst_catalog_free(&job->volumes[i].plan);
-		free(job->volumes[i].path);
-	}
 	free(job->volumes);
+	/* Locks go in the reverse order: volumes, then the folder. */
+	ugst_volume_set_close(&job->set);
 	free(job->shards);
 	free(job->model);
 	free(job->manifest);

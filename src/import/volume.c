@@ -193,12 +193,6 @@ int ugst_volume_check(const struct ugst_import_env *env,
 	/* An image of a volume in a file is wherever somebody put it. */
 	if (dev->kind == UGST_DEVICE_FILE)
 		return UGDS_ST_OK;
-	if (record->lba_bytes != dev->lba_bytes)
-		return ugst_fail(err, UGDS_ST_MISMATCH,
-		                 "%s: expected blocks of %" PRIu32
-		                 " bytes, found %" PRIu32
-		                 ": if the volume was moved, adopt it",
-		                 dev->path, record->lba_bytes, dev->lba_bytes);
 	if (record->start_bytes != dev->start_bytes)
 		return ugst_fail(err, UGDS_ST_MISMATCH,
 		                 "%s: expected a partition that starts at byte "

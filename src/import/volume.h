@@ -50,7 +50,8 @@ int ugst_volume_load(struct ugst_volume *volume, struct ugds_st_error *err);
 /*
  * ugst_volume_check() - is this the device on which the volume was made?
  *
- * Identity, block size and partition start against the label's record.
+ * Identity and partition start against the label's record. The block size may
+ * differ: all that is written lies on multiples of 4096.
  * Return: OK; MISMATCH (both values).
  */
 int ugst_volume_check(const struct ugst_import_env *env,

@@ -71,6 +71,11 @@ static void bytes_on_disk(void **state)
 	assert_memory_equal(slot + 4096, example_catalog, catalog_bytes);
 	for (size_t i = 4096 + catalog_bytes; i < bytes; i++)
 		assert_int_equal(slot[i], 0);
+	/* Of docs/format.md, found with the Python binding of xxHash. */
+	assert_memory_equal(slot + 56,
+	                    "\x41\x50\xec\x2d\x5d\x32\x97\x9d"
+	                    "\x6b\xef\x5c\x5d\xbf\x93\xd9\xf0",
+	                    16);
 	memcpy(hash, slot + 56, 16);
 	sign(slot);
 	assert_memory_equal(hash, slot + 56, 16);
