@@ -482,10 +482,14 @@ struct ugds_st_read_opts {
 	uint32_t deadline_ms;
 	uint32_t priority; /* UGDS_ST_DEMAND or UGDS_ST_BACKGROUND */
 	/* Stream on which copies are ordered; the call then returns when they
-	 * are enqueued. NULL: the library's; it returns when all is done. */
+	 * are enqueued, and a destination is the caller's in the order of that
+	 * stream, also of a request that failed. NULL: the library's; the call
+	 * returns when all is done. */
 	void *stream;
-	/* Called on the calling thread when a request is over, in the order in
-	 * which they end; may not call into the store. NULL: none. */
+	/* Called on the calling thread, once for each request, when it is over:
+	 * in the order in which they end, and those that failed after the
+	 * others, when nothing is under way to their destinations. May not
+	 * call into the store. NULL: none. */
 	void (*ready)(void *ctx, size_t index, int status);
 	void *ctx;
 };

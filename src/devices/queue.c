@@ -116,28 +116,36 @@ int ugst_queue_open(const char *path, const struct ugst_device_opts *opts,
 	return status;
 }
 
-/* Flights that may still write to an arena, or to any (NULL). */
+/* Flights that are waited for: which may still write ... */
+struct flights {
+	const struct ugst_arena *arena; /* to this arena; NULL: to any */
+	const struct ugst_job *job;     /* straight to this job's destinations;
+	                                   NULL: anywhere */
+};
+
 static unsigned count_flights(const struct ugst_queue *queue,
-                              const struct ugst_arena *arena)
+                              struct flights which)
 {
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < UGST_WINDOW_ENTRIES; i++) {
 		const struct ugst_flight *flight = &queue->batch.flights[i];
 
-		if ((!arena || flight->arena == arena) &&
-		    (flight->live || flight->broken))
+		if ((flight->live || flight->broken) &&
+		    (!which.arena || flight->arena == which.arena) &&
+		    (!which.job ||
+		     (flight->job == which.job && flight->entry.base)))
 			count++;
 	}
 	return count;
 }
 
 /* Collect until no such flight is left, or the device is lost. Lock held. */
-static void drain(struct ugst_queue *queue, const struct ugst_arena *arena)
+static void drain(struct ugst_queue *queue, struct flights which)
 {
 	struct timespec nap = ugst_timespec(UGST_NS_PER_MS);
 
-	while (count_flights(queue, arena) && !queue->lost) {
+	while (count_flights(queue, which) && !queue->lost) {
 		if (!queue->collecting) {
 			ugst_pump_once(queue, ugst_now_ns() + UGST_NS_PER_S);
 			continue;
@@ -156,7 +164,7 @@ static int close_last(struct ugst_queue *queue, bool abandon,
 
 	if (!abandon) {
 		ugst_queue_lock(queue);
-		drain(queue, NULL);
+		drain(queue, (struct flights){0});
 		ugst_queue_unlock(queue);
 		status = ugst_queue_check(queue, err);
 		if (status)
@@ -217,11 +225,12 @@ int ugst_queue_close(struct ugst_queue *queue, bool abandon,
 int ugst_queue_drain_arena(struct ugst_queue *queue, struct ugst_arena *arena,
                            struct ugds_st_error *err)
 {
+	struct flights which = {.arena = arena};
 	unsigned left_count;
 
 	ugst_queue_lock(queue);
-	drain(queue, arena);
-	left_count = count_flights(queue, arena);
+	drain(queue, which);
+	left_count = count_flights(queue, which);
 	ugst_queue_unlock(queue);
 	return left_count ? ugst_queue_check(queue, err) : UGDS_ST_OK;
 }
@@ -328,6 +337,8 @@ void ugst_queue_leave(struct ugst_job *job)
 	struct ugst_queue *queue = job->queue;
 
 	ugst_queue_lock(queue);
+	unlink_job(queue, job);
+	drain(queue, (struct flights){.job = job});
 	for (unsigned i = 0; i < UGST_WINDOW_ENTRIES; i++)
 		if (queue->batch.flights[i].job == job)
 			queue->batch.flights[i].job = NULL;
@@ -338,7 +349,6 @@ void ugst_queue_leave(struct ugst_job *job)
 			ugst_arena_give(job->arena, slot);
 		job->done_first = (job->done_first + 1) % UGST_JOB_ENTRIES;
 	}
-	unlink_job(queue, job);
 	unlend_batch(queue);
 	if (!queue->collecting)
 		ugst_pump_wake_one(queue);

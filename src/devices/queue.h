@@ -111,8 +111,8 @@ unsigned ugst_queue_wait(struct ugst_job *job, struct ugst_done *done_out,
 /*
  * ugst_queue_leave() - take a job out.
  *
- * Entries that are in flight become nobody's: their slots are freed when their
- * events come. The job must have no direct ones, unless the device is lost.
+ * Staged entries in flight become nobody's: their slots are freed when their
+ * events come. Direct ones are waited for, unless the device is lost.
  */
 void ugst_queue_leave(struct ugst_job *job);
 

@@ -264,6 +264,9 @@ static int fill_array(ugds_st_store *store,
 		};
 	status = ugst_read_requests(store, requests, array->count, opts, err);
 	free(requests);
+	/* What other tensors' copies still write to is about to be freed. */
+	for (size_t i = 0; status && i < store->path.source_count; i++)
+		ugst_late_wait(&store->path, &store->path.sources[i]);
 	if (!registered)
 		return status;
 	/* What a lost device may still write to is never freed. */

@@ -86,7 +86,7 @@ static int read_group(ugds_st_store *store, const struct group *group,
 			free(lists[i].items);
 		goto out;
 	}
-	status = ugst_transfer(&store->path, lists, wants, count, &opts, err);
+	status = ugst_transfer(&store->path, lists, wants, &opts, err);
 	for (size_t i = 0; i < count && status == UGDS_ST_OK; i++) {
 		if (wants[i].status == UGDS_ST_OK)
 			continue;

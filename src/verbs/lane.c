@@ -2,12 +2,15 @@
 /* lane.c - one transfer's part on one source; see lane.h. */
 #include "base/common.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/units.h"
 #include "verbs/lane.h"
 
 /* Entries looked at in one round. */
 #define STEP_ENTRIES 32u
+/* How often copies on callers' streams are asked. */
+#define ASK_NS (200 * UGST_NS_PER_US)
 
 static void count_up(_Atomic uint64_t *counter, uint64_t by)
 {
@@ -57,9 +60,8 @@ static void want_over(struct ugst_lane *lane, size_t index, int status)
 
 	want->status = status;
 	want->over = true;
-	--*lane->left_count;
-	if (lane->opts->ready)
-		lane->opts->ready(lane->opts->ctx, index, status);
+	if (status == UGDS_ST_OK && lane->opts->ready)
+		lane->opts->ready(lane->opts->ctx, index);
 }
 
 void ugst_lane_fail(struct ugst_lane *lane, size_t want, int status)
@@ -108,7 +110,18 @@ static void copy_over(struct ugst_lane *lane, const struct ugst_copy *copy,
 		copy_failed(lane, copy->want, result);
 	else
 		arrived(lane, copy->want, copy->bytes);
-	give_slot(lane, copy->slot);
+}
+
+/* The last copy of an entry is not in the list: those before it may be, and
+ * then still read the slot. The youngest of them holds it instead. */
+static void pass_slot(struct ugst_lane *lane, uint32_t slot)
+{
+	struct ugst_copy *last = ugst_copies_last(&lane->copies);
+
+	if (last && last->slot == UGST_NO_SLOT)
+		last->slot = slot;
+	else
+		give_slot(lane, slot);
 }
 
 /* Copies that are done; with wait, at least the oldest. */
@@ -127,6 +140,7 @@ static bool reap(struct ugst_lane *lane, bool wait)
 			break;
 		ugst_copies_pop(&lane->copies);
 		copy_over(lane, &copy, result);
+		give_slot(lane, copy.slot);
 		moved = true;
 	}
 	return moved;
@@ -139,16 +153,18 @@ static void copy_enqueued(struct ugst_lane *lane, struct ugst_copy copy)
 	const struct ugds_st_memory_ops *memory = lane->path->memory;
 	int result = 0;
 
-	if (lane->opts->stream) {
+	if (lane->copies.count == 0)
+		result = memory->done(memory->ctx, copy.token, 0);
+	if (result == 0 && lane->opts->stream) {
 		arrived(lane, copy.want, copy.bytes);
 		copy.bytes = 0;
 	}
-	if (lane->copies.count == 0)
-		result = memory->done(memory->ctx, copy.token, 0);
-	if (result == 0 && !ugst_copies_push(&lane->copies, &copy))
+	if (result == 0 && ugst_copies_push(&lane->copies, &copy))
+		return;
+	if (result == 0) /* no memory to keep it */
 		result = memory->done(memory->ctx, copy.token, 1);
-	if (result)
-		copy_over(lane, &copy, result);
+	copy_over(lane, &copy, result);
+	pass_slot(lane, copy.slot);
 }
 
 /* ------------------------------------------------------- entries that are over
@@ -205,7 +221,7 @@ static void copy_out(struct ugst_lane *lane, const struct ugst_done *done,
 	lane->wants[segment->request].staged_bytes += part.bytes;
 	if (code) {
 		copy_failed(lane, segment->request, code);
-		give_slot(lane, slot);
+		pass_slot(lane, slot);
 		return;
 	}
 	copy_enqueued(lane, copy);
@@ -328,7 +344,30 @@ static void repair_half(struct ugst_lane *lane, const struct ugst_entry *entry)
 	ugst_queue_unlock(lane->source->queue);
 }
 
-static void entry_over(struct ugst_lane *lane, const struct ugst_done *done)
+/* The device has written what the memory cannot make visible. */
+static void unseen(struct ugst_lane *lane, const struct ugst_done *done,
+                   int code)
+{
+	size_t first;
+	size_t end;
+
+	segments_of(lane, &done->entry, &first, &end);
+	for (size_t i = first; i < end; i++) {
+		const struct ugst_segment *segment = &lane->plan.segments[i];
+		struct ugst_want *want = &lane->wants[segment->request];
+
+		if (part_of(segment, &done->entry).bytes == 0 || want->over)
+			continue;
+		want->fence_code = code;
+		want->source = lane->source_index;
+		want_over(lane, segment->request, UGDS_ST_IO);
+	}
+	give_slot(lane, done->slot);
+}
+
+/* @fence_code: of the fence after it; 0: good. */
+static void entry_over(struct ugst_lane *lane, const struct ugst_done *done,
+                       int fence_code)
 {
 	struct ugst_counters *counters = lane->path->counters;
 
@@ -343,6 +382,8 @@ static void entry_over(struct ugst_lane *lane, const struct ugst_done *done)
 			repair_all(lane, &done->entry);
 		else
 			repair_half(lane, &done->entry);
+	} else if (fence_code) {
+		unseen(lane, done, fence_code);
 	} else if (done->entry.base) {
 		count_up(&counters->direct_bytes, done->entry.bytes);
 		landed(lane, &done->entry);
@@ -350,25 +391,6 @@ static void entry_over(struct ugst_lane *lane, const struct ugst_done *done)
 		count_up(&counters->staged_bytes, done->entry.bytes);
 		unload(lane, done);
 	}
-}
-
-/* Copies of earlier calls on callers' streams hold slots until they are done;
- * nobody else looks at them. */
-static void reap_late(struct ugst_lane *lane)
-{
-	const struct ugds_st_memory_ops *memory = lane->path->memory;
-	struct ugst_source *source = lane->source;
-	const struct ugst_copy *first;
-
-	ugst_queue_lock(source->queue);
-	while ((first = ugst_copies_first(&source->late)) != NULL) {
-		if (memory->done(memory->ctx, first->token, 0) == 0)
-			break;
-		if (first->slot != UGST_NO_SLOT)
-			ugst_arena_give(&source->arena, first->slot);
-		ugst_copies_pop(&source->late);
-	}
-	ugst_queue_unlock(source->queue);
 }
 
 /* ------------------------------------------------------------------ the lane
@@ -396,41 +418,44 @@ int ugst_lane_open(struct ugst_lane *lane, struct ugst_segments *segments,
 	return status;
 }
 
+/* How long to wait for entries. While copies are under way, they are what there
+ * is to wait for; those on a caller's stream end when the caller lets them, so
+ * that they can only be asked again and again. */
+static uint64_t patience(const struct ugst_lane *lane, bool late,
+                         uint64_t wait_ns)
+{
+	if (lane->copies.count && !lane->opts->stream)
+		return 0;
+	return lane->copies.count || late ? ugst_min(wait_ns, ASK_NS) : wait_ns;
+}
+
 bool ugst_lane_step(struct ugst_lane *lane, uint64_t wait_ns)
 {
 	const struct ugds_st_memory_ops *memory = lane->path->memory;
 	struct ugst_done done[STEP_ENTRIES];
+	bool late = ugst_late_reap(lane->path, lane->source);
 	bool moved;
 	unsigned count;
+	int code = 0;
 
-	reap_late(lane);
-	/* While copies are under way, they are what there is to wait for once
-	 * no entry is over. */
 	count = ugst_queue_wait(&lane->job, done, STEP_ENTRIES,
-	                        lane->copies.count ? 0 : wait_ns);
+	                        patience(lane, late, wait_ns));
 	if (count && memory->fence)
-		(void)memory->fence(memory->ctx);
+		code = memory->fence(memory->ctx);
 	for (unsigned i = 0; i < count; i++)
-		entry_over(lane, &done[i]);
-	moved = reap(lane, count == 0 && wait_ns > 0);
+		entry_over(lane, &done[i], code);
+	moved = reap(lane, count == 0 && wait_ns > 0 && !lane->opts->stream);
 	return count > 0 || moved;
 }
 
 void ugst_lane_close(struct ugst_lane *lane)
 {
-	const struct ugst_copy *first;
-
 	if (!lane->source)
 		return;
-	while (!lane->opts->stream && reap(lane, true))
-		;
-	ugst_queue_lock(lane->source->queue);
-	while ((first = ugst_copies_first(&lane->copies)) != NULL &&
-	       ugst_copies_push(&lane->source->late, first))
-		ugst_copies_pop(&lane->copies);
-	ugst_queue_unlock(lane->source->queue);
+	if (lane->opts->stream)
+		(void)ugst_late_add(lane->source, &lane->copies);
 	while (reap(lane, true))
-		; /* no memory for late ones: wait for them */
+		;
 	if (lane->joined) {
 		count_up(&lane->path->counters->waits, lane->job.waits);
 		ugst_queue_leave(&lane->job);

@@ -23,11 +23,26 @@ struct call {
 	const struct ugds_st_read_opts *opts;
 };
 
-static void tell_ready(void *ctx, size_t want, int status)
+/* A request is over. */
+static void tell(struct call *call, size_t index, int status)
 {
-	const struct call *call = ctx;
+	struct ugst_request *request = &call->requests[index];
 
-	call->opts->ready(call->opts->ctx, want, status);
+	if (call->opts->ready && !request->told)
+		call->opts->ready(call->opts->ctx, index, status);
+	request->told = true;
+}
+
+static void tell_ready(void *call, size_t want)
+{
+	tell(call, want, UGDS_ST_OK);
+}
+
+static uint32_t source_of(const struct call *call, size_t index)
+{
+	const ugds_st_tensor *tensor = call->requests[index].tensor;
+
+	return call->store->shards[tensor->shard].source;
 }
 
 static int list_segments(struct call *call, struct ugds_st_error *err)
@@ -39,7 +54,8 @@ static int list_segments(struct call *call, struct ugds_st_error *err)
 	if (!counts)
 		return ugst_fail_memory(err);
 	for (size_t i = 0; i < call->count; i++)
-		counts[store->shards[call->requests[i].tensor->shard].source]++;
+		if (!call->requests[i].status)
+			counts[source_of(call, i)]++;
 	for (size_t i = 0; i < store->path.source_count && !status; i++) {
 		call->lists[i].items =
 			ugst_calloc(counts[i], sizeof(struct ugst_segment));
@@ -54,20 +70,18 @@ static void add_segments(struct call *call)
 {
 	for (size_t i = 0; i < call->count; i++) {
 		const struct ugst_request *request = &call->requests[i];
-		uint32_t source =
-			call->store->shards[request->tensor->shard].source;
-		struct ugst_segments *list = &call->lists[source];
 		struct ugst_want *want = &call->wants[i];
+		struct ugst_segments *list;
 
-		want->source = source;
-		want->left_bytes = request->bytes;
 		if (request->status || request->bytes == 0) {
 			want->status = request->status;
 			want->over = true;
-			if (call->opts->ready)
-				tell_ready(call, i, want->status);
+			tell(call, i, request->status);
 			continue;
 		}
+		want->source = source_of(call, i);
+		want->left_bytes = request->bytes;
+		list = &call->lists[want->source];
 		list->items[list->count++] = (struct ugst_segment){
 			.device_off = request->device_off,
 			.bytes = request->bytes,
@@ -107,22 +121,35 @@ static int say_failed(const struct call *call, size_t index,
 	return ugst_store_say(call->store, &call->wants[index], what, err);
 }
 
-static int collect_results(const struct call *call, struct ugds_st_error *err)
+/* What became of each, and the first that failed, in list order.
+ * @status, @why: of those that were not carried out. */
+static int collect_results(struct call *call, int status,
+                           const struct ugds_st_error *why,
+                           struct ugds_st_error *err)
 {
-	int status = UGDS_ST_OK;
+	int first = UGDS_ST_OK;
 
 	for (size_t i = 0; i < call->count; i++) {
 		struct ugst_request *request = &call->requests[i];
+		const struct ugst_want *want =
+			call->wants ? &call->wants[i] : NULL;
+		bool refused = request->status != UGDS_ST_OK;
+		bool over = want && want->over;
 
-		/* A request that was refused beforehand has its text. */
-		if (call->wants[i].status && !status && !request->status)
-			(void)say_failed(call, i, err);
-		if (call->wants[i].status && !status)
-			status = call->wants[i].status;
-		request->status = call->wants[i].status;
-		request->placement = placement_of(&call->wants[i]);
+		if (!refused)
+			request->status = over ? want->status : status;
+		request->placement =
+			want ? placement_of(want) : UGDS_ST_PLACED_NONE;
+		if (request->status && !first) {
+			first = request->status;
+			if (!refused && over)
+				(void)say_failed(call, i, err);
+			else if (!refused && err)
+				*err = *why;
+		}
+		tell(call, i, request->status);
 	}
-	return status;
+	return first;
 }
 
 static int run_call(struct call *call, struct ugds_st_error *err)
@@ -147,7 +174,7 @@ static int run_call(struct call *call, struct ugds_st_error *err)
 	}
 	add_segments(call);
 	return ugst_transfer(&call->store->path, call->lists, call->wants,
-	                     call->count, &transfer_opts, err);
+	                     &transfer_opts, err);
 }
 
 int ugst_read_requests(ugds_st_store *store, struct ugst_request *requests,
@@ -160,24 +187,18 @@ int ugst_read_requests(ugds_st_store *store, struct ugst_request *requests,
 		.count = count,
 		.opts = opts,
 	};
+	struct ugds_st_error why = {0};
 	int status;
 
-	atomic_fetch_add(&store->calls, 1);
 	call.wants = ugst_calloc(count, sizeof(*call.wants));
 	call.lists = ugst_calloc(store->path.source_count, sizeof(*call.lists));
 	if (call.wants && call.lists)
-		status = run_call(&call, err);
+		status = run_call(&call, &why);
 	else
-		status = ugst_fail_memory(err);
-	if (status == UGDS_ST_OK)
-		status = collect_results(&call, err);
-	else
-		for (size_t i = 0; i < count; i++)
-			if (requests[i].status == UGDS_ST_OK)
-				requests[i].status = status;
+		status = ugst_fail_memory(&why);
+	status = collect_results(&call, status, &why, err);
 	free(call.wants);
 	free(call.lists);
-	atomic_fetch_sub(&store->calls, 1);
 	return status;
 }
 
@@ -280,7 +301,7 @@ static int check_buffer(const ugds_st_store *store,
 	return UGDS_ST_OK;
 }
 
-/* A caller's request, checked. Fills request->status too. */
+/* A caller's request, checked; filled only if it is good. */
 static int check_request(const ugds_st_store *store,
                          const struct ugds_st_read *read,
                          struct ugst_request *request,
@@ -296,7 +317,6 @@ static int check_request(const ugds_st_store *store,
 		return ugst_fail(err, UGDS_ST_INVALID_ARG,
 		                 "read: a tensor is %s",
 		                 tensor ? "of another store" : "NULL");
-	request->tensor = tensor;
 	(void)ugst_escape(tensor->name, tensor->name_bytes, name, sizeof(name));
 	status = check_rows(read, name, &off, &bytes, err);
 	if (status)
@@ -311,10 +331,12 @@ static int check_request(const ugds_st_store *store,
 	status = check_buffer(store, read, name, bytes, err);
 	if (status)
 		return status;
+	request->tensor = tensor;
 	request->device_off = ugst_store_device_off(store, tensor) + off;
 	request->bytes = bytes;
 	request->dst = read->dst;
 	request->base = read->buf ? read->buf->base : NULL;
+	request->buffer = read->buf;
 	return UGDS_ST_OK;
 }
 
@@ -324,14 +346,10 @@ static void *read_at(struct ugds_st_read *reads, size_t index)
 	return (char *)reads + index * reads->struct_size;
 }
 
-/* Copy a list in. Refused requests get a status, and the first its text;
- * false: the list itself is not one. */
-static int take_requests(const ugds_st_store *store, struct ugds_st_read *reads,
-                         size_t count, struct ugst_request *requests,
-                         struct ugds_st_error *err)
+/* Is it a list? */
+static int check_list(struct ugds_st_read *reads, size_t count,
+                      struct ugds_st_error *err)
 {
-	struct ugds_st_error *first_err = err;
-
 	for (size_t i = 0; i < count; i++) {
 		struct ugds_st_read read;
 		int status =
@@ -346,44 +364,81 @@ static int take_requests(const ugds_st_store *store, struct ugds_st_read *reads,
 			                 "as the first has, found %zu",
 			                 i, reads->struct_size,
 			                 read.struct_size);
-		requests[i].status =
-			check_request(store, &read, &requests[i], first_err);
-		if (requests[i].status)
-			first_err = NULL;
-		if (requests[i].status && !requests[i].tensor)
-			return requests[i].status;
 	}
 	return UGDS_ST_OK;
 }
 
-static void hold_buffers(struct ugds_st_read *reads, size_t count, bool hold)
+/* Copy a list in. Refused requests get a status, and the first its text.
+ * Buffers are held until put_results(). */
+static void take_requests(const ugds_st_store *store,
+                          struct ugds_st_read *reads, size_t count,
+                          struct ugst_request *requests,
+                          struct ugds_st_error *err)
 {
 	for (size_t i = 0; i < count; i++) {
+		struct ugst_request *request = &requests[i];
 		struct ugds_st_read read;
 
 		(void)ugst_opts_read(&read, sizeof(read), read_at(reads, i), "",
 		                     NULL);
-		if (!read.buf)
-			continue;
-		if (hold)
-			atomic_fetch_add(&read.buf->users, 1);
-		else
-			atomic_fetch_sub(&read.buf->users, 1);
+		request->status = check_request(store, &read, request, err);
+		if (request->status)
+			err = NULL;
+		else if (request->buffer)
+			atomic_fetch_add(&request->buffer->users, 1);
 	}
+}
+
+static void put_result(struct ugds_st_read *out, int status, int placement)
+{
+	struct ugds_st_read read;
+
+	(void)ugst_opts_read(&read, sizeof(read), out, "", NULL);
+	read.status = status;
+	read.placement = placement;
+	(void)ugst_opts_write(out, &read, sizeof(read));
 }
 
 static void put_results(struct ugds_st_read *reads, size_t count,
                         const struct ugst_request *requests)
 {
 	for (size_t i = 0; i < count; i++) {
-		struct ugds_st_read *out = read_at(reads, i);
-		struct ugds_st_read read;
-
-		(void)ugst_opts_read(&read, sizeof(read), out, "", NULL);
-		read.status = requests[i].status;
-		read.placement = requests[i].placement;
-		(void)ugst_opts_write(out, &read, sizeof(read));
+		if (requests[i].buffer)
+			atomic_fetch_sub(&requests[i].buffer->users, 1);
+		put_result(read_at(reads, i), requests[i].status,
+		           requests[i].placement);
 	}
+}
+
+/* None could be looked at. Return: status. */
+static int fail_list(struct ugds_st_read *reads, size_t count,
+                     const struct ugds_st_read_opts *opts, int status)
+{
+	for (size_t i = 0; i < count; i++) {
+		put_result(read_at(reads, i), status, UGDS_ST_PLACED_NONE);
+		if (opts->ready)
+			opts->ready(opts->ctx, i, status);
+	}
+	return status;
+}
+
+static int read_list(ugds_st_store *store, struct ugds_st_read *reads,
+                     size_t count, const struct ugds_st_read_opts *opts,
+                     struct ugds_st_error *err)
+{
+	struct ugst_request *requests;
+	int status = ugst_store_check_readable(store, err);
+
+	if (status)
+		return fail_list(reads, count, opts, status);
+	requests = ugst_calloc(count, sizeof(*requests));
+	if (!requests)
+		return fail_list(reads, count, opts, ugst_fail_memory(err));
+	take_requests(store, reads, count, requests, err);
+	status = ugst_read_requests(store, requests, count, opts, err);
+	put_results(reads, count, requests);
+	free(requests);
+	return status;
 }
 
 UGST_API int ugds_st_read_many(ugds_st_store *store, struct ugds_st_read *reads,
@@ -392,7 +447,6 @@ UGST_API int ugds_st_read_many(ugds_st_store *store, struct ugds_st_read *reads,
                                struct ugds_st_error *err)
 {
 	struct ugds_st_read_opts opts;
-	struct ugst_request *requests;
 	int status;
 
 	if (!store || (!reads && count) || count > UINT32_MAX)
@@ -402,20 +456,12 @@ UGST_API int ugds_st_read_many(ugds_st_store *store, struct ugds_st_read *reads,
 		                 count);
 	status = ugst_read_opts(caller_opts, &opts, err);
 	if (status == UGDS_ST_OK)
-		status = ugst_store_check_readable(store, err);
+		status = check_list(reads, count, err);
 	if (status || count == 0)
 		return status;
-	requests = ugst_calloc(count, sizeof(*requests));
-	if (!requests)
-		return ugst_fail_memory(err);
-	status = take_requests(store, reads, count, requests, err);
-	if (status == UGDS_ST_OK) {
-		hold_buffers(reads, count, true);
-		status = ugst_read_requests(store, requests, count, &opts, err);
-		hold_buffers(reads, count, false);
-		put_results(reads, count, requests);
-	}
-	free(requests);
+	ugst_store_enter(store);
+	status = read_list(store, reads, count, &opts, err);
+	ugst_store_leave(store);
 	return status;
 }
 

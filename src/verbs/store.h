@@ -88,6 +88,17 @@ int ugst_store_check_readable(const ugds_st_store *store,
 uint64_t ugst_store_device_off(const ugds_st_store *store,
                                const ugds_st_tensor *tensor);
 
+/* A call begins and ends: close says BUSY between. */
+static inline void ugst_store_enter(ugds_st_store *store)
+{
+	atomic_fetch_add(&store->calls, 1);
+}
+
+static inline void ugst_store_leave(ugds_st_store *store)
+{
+	atomic_fetch_sub(&store->calls, 1);
+}
+
 /* A tensor's store; the table keeps it as an untyped owner. */
 static inline const ugds_st_store *
 ugst_tensor_store(const ugds_st_tensor *tensor)

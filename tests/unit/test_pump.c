@@ -8,6 +8,7 @@
 #include "support/test.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -22,9 +23,10 @@
 #define SLOTS 8u
 #define MEMORY_BYTES ((uint64_t)SLOTS * ENTRY_BYTES)
 
-/* A job of so many staged entries. */
+/* A job of so many entries. */
 struct client {
 	struct ugst_job job;
+	char *base; /* NULL: they are staged */
 	unsigned left;
 	unsigned good;
 	unsigned bad;
@@ -57,6 +59,8 @@ static bool peek(struct ugst_job *job, struct ugst_entry *entry_out)
 	*entry_out = (struct ugst_entry){
 		.device_off = client->left * ENTRY_BYTES,
 		.bytes = ENTRY_BYTES,
+		.base = client->base,
+		.buffer_off = (SLOTS / 2 - 1 + client->left) * ENTRY_BYTES,
 		.commands = ENTRY_COMMANDS,
 		.segment = UGST_ALL_SEGMENTS,
 	};
@@ -191,7 +195,9 @@ static void step(struct client *client, uint64_t timeout_ns)
 			client->bad++;
 		else
 			client->good++;
-		ugst_queue_give_slot(world.queue, &world.arena, done[i].slot);
+		if (done[i].slot != UGST_NO_SLOT)
+			ugst_queue_give_slot(world.queue, &world.arena,
+			                     done[i].slot);
 	}
 }
 
@@ -375,6 +381,49 @@ static void submit_is_busy(void **state)
 	end();
 }
 
+static void *release_late(void *arg)
+{
+	struct timespec nap = ugst_timespec(50 * UGST_NS_PER_MS);
+
+	(void)arg;
+	(void)nanosleep(&nap, NULL);
+	assert_int_equal(ugst_compat_script_release(0), 1);
+	return NULL;
+}
+
+/* A job that gives up while another thread has submitted entries of its that
+ * go straight to the caller's memory: it may leave only when they are over. */
+static void leaving_waits_for_direct_entries(void **state)
+{
+	struct client client;
+	struct client other;
+	pthread_t thread;
+
+	(void)state;
+	begin();
+	join(&other, 1);
+	join(&client, 4);
+	client.base = world.memory;
+	ugst_compat_script_fault(
+		&(struct ugst_compat_fault){.kind = UGST_COMPAT_LATE,
+	                                    .device_off = 4 * ENTRY_BYTES,
+	                                    .device_bytes = 1,
+	                                    .count = 1});
+	/* Takes the entries of both. */
+	while (other.good < 1)
+		step(&other, 10 * UGST_NS_PER_MS);
+	assert_int_equal(client.left, 0);
+	while (ugst_compat_script_counts().held == 0)
+		(void)sched_yield();
+	assert_int_equal(pthread_create(&thread, NULL, release_late, NULL), 0);
+	ugst_queue_leave(&client.job);
+	assert_false(
+		ugst_compat_script_memory_busy(world.memory, MEMORY_BYTES));
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	ugst_queue_leave(&other.job);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -383,6 +432,7 @@ int main(void)
 		cmocka_unit_test(batch_never_comes_back),
 		cmocka_unit_test(busy_batch_and_a_deadline),
 		cmocka_unit_test(submit_is_busy),
+		cmocka_unit_test(leaving_waits_for_direct_entries),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
