@@ -3,20 +3,18 @@
  * bench_header.c - what parsing, validating and indexing headers costs.
  *
  *	bench_header FILE...    all headers of these files into one table
- *	bench_header -n COUNT   a million made tensors, COUNT to a table: as
- *many different tables as that makes
+ *	bench_header -n COUNT   a million made tensors, in tables of COUNT
  *
  * Headers are in memory before the clock starts. Times are of header length,
  * parse, checks and table together; freeing is not counted (it is not for the
  * official loader either: see bench_header.py). Times are of the processor, so
- * that a busy machine does not count. Prints the best and the median of the
- * runs, and look-ups of present and absent names.
+ * that a busy machine does not count. Prints the first run, the best and the
+ * median, and look-ups of present and absent names.
  *
- * The made tensors are a million whatever COUNT is, because a processor learns
- * a thousand by heart when it sees them again and again. Memory is kept from
- *run to run, as it is in the process of the official loader: what the kernel
- *takes for pages that are touched for the first time is in the first run only,
- *which is printed by itself.
+ * The made tensors are a million whatever COUNT is: a processor learns a
+ * thousand by heart when it sees them again and again. Memory is kept from run
+ * to run, as the process of the official loader keeps it: what the kernel takes
+ * for pages that are touched for the first time is in the first run only.
  */
 #include "base/common.h"
 
