@@ -17,6 +17,7 @@
 #include "pure/dtype.h"
 #include "pure/hash.h"
 #include "pure/header.h"
+#include "pure/namepool.h"
 #include "pure/nameset.h"
 #include "pure/scan.h"
 
@@ -27,8 +28,7 @@ struct parser {
 	struct ugst_scan scan;
 	struct ugst_header header;
 	size_t tensor_capacity;
-	size_t names_bytes;
-	size_t names_capacity;
+	struct ugst_namepool names;
 	size_t dims_count;
 	size_t dims_capacity;
 	uint64_t seed;
@@ -281,32 +281,6 @@ static int parse_entry(struct parser *parser, struct ugst_header_tensor *tensor)
 	return ugst_scan_expected(scan, "an object that describes a tensor");
 }
 
-/* Copy a name to the pool, which may move: names get their place at the end,
- * from their order and length. */
-static int add_name(struct parser *parser, const struct ugst_string *string,
-                    struct ugst_header_tensor *tensor)
-{
-	size_t room = parser->names_bytes + string->raw_bytes + 1;
-	char *name;
-
-	if (room > parser->names_capacity) {
-		char *names = ugst_reallocarray(parser->header.names, room, 2);
-
-		if (!names)
-			return ugst_fail_memory(parser->scan.err);
-		parser->header.names = names;
-		parser->names_capacity = 2 * room;
-	}
-	name = parser->header.names + parser->names_bytes;
-	tensor->name_bytes = (uint32_t)ugst_scan_unescape(string, name);
-	name[tensor->name_bytes] = '\0';
-	tensor->name_hash =
-		ugst_name_hash(name, tensor->name_bytes, parser->seed);
-	tensor->json_off = (uint32_t)(string->raw - 1 - parser->scan.text);
-	parser->names_bytes += tensor->name_bytes + 1;
-	return UGDS_ST_OK;
-}
-
 /* Say in which tensor's entry the error is. */
 static void name_culprit(struct ugds_st_error *err, const char *name,
                          size_t name_bytes)
@@ -322,10 +296,11 @@ static void name_culprit(struct ugds_st_error *err, const char *name,
 	               ugst_escape(name, name_bytes, printed, sizeof(printed)));
 }
 
-static int parse_tensor(struct parser *parser, const struct ugst_string *name)
+static int parse_tensor(struct parser *parser, const struct ugst_string *string)
 {
 	struct ugst_header *header = &parser->header;
 	struct ugst_header_tensor *tensor;
+	const char *name;
 	int status;
 
 	tensor = ugst_grow(header->tensors, header->tensor_count,
@@ -333,17 +308,16 @@ static int parse_tensor(struct parser *parser, const struct ugst_string *name)
 	if (!tensor)
 		return ugst_fail_memory(parser->scan.err);
 	header->tensors = tensor;
-	tensor += header->tensor_count;
-	status = add_name(parser, name, tensor);
-	if (status)
-		return status;
+	tensor += header->tensor_count++;
+	name = ugst_namepool_add(&parser->names, string, &tensor->name_bytes);
+	if (!name)
+		return ugst_fail_memory(parser->scan.err);
+	tensor->name_hash =
+		ugst_name_hash(name, tensor->name_bytes, parser->seed);
+	tensor->json_off = (uint32_t)(string->raw - 1 - parser->scan.text);
 	status = parse_entry(parser, tensor);
 	if (status)
-		name_culprit(parser->scan.err,
-		             header->names + parser->names_bytes -
-		                     tensor->name_bytes - 1,
-		             tensor->name_bytes);
-	header->tensor_count++;
+		name_culprit(parser->scan.err, name, tensor->name_bytes);
 	return status;
 }
 
@@ -419,25 +393,46 @@ static int parse_root(struct parser *parser)
 	return ugst_scan_finish(scan);
 }
 
+/* Room for a header as writers write them: growing an array moves it, and each
+ * page that is touched anew costs more than what is parsed into it. Memory that
+ * is not touched costs nothing. */
+static bool reserve_pools(struct parser *parser, size_t json_bytes)
+{
+	struct ugst_header *header = &parser->header;
+
+	parser->tensor_capacity = json_bytes / 96 + 1;
+	parser->dims_capacity = json_bytes / 48 + 1;
+	header->tensors = ugst_reallocarray(NULL, parser->tensor_capacity,
+	                                    sizeof(*header->tensors));
+	header->dims = ugst_reallocarray(NULL, parser->dims_capacity,
+	                                 sizeof(*header->dims));
+	return header->tensors && header->dims &&
+	       ugst_namepool_reserve(&parser->names, json_bytes / 2 + 1);
+}
+
 /* The pools have stopped moving: shed their spare room, and point into them.
  * Tensors still stand in the order in which they filled the pools. */
 static void settle_pools(struct parser *parser)
 {
 	struct ugst_header *header = &parser->header;
-	char *names = ugst_reallocarray(header->names, parser->names_bytes, 1);
+	struct ugst_header_tensor *tensors = ugst_reallocarray(
+		header->tensors, header->tensor_count, sizeof(*tensors));
 	uint64_t *dims = ugst_reallocarray(header->dims, parser->dims_count,
 	                                   sizeof(*dims));
+	const char *name;
 
-	header->names = names ? names : header->names;
+	ugst_namepool_settle(&parser->names);
+	header->names = parser->names.names;
+	header->tensors = tensors ? tensors : header->tensors;
 	header->dims = dims ? dims : header->dims;
-	names = header->names;
+	name = header->names;
 	dims = header->dims;
 	for (size_t i = 0; i < header->tensor_count; i++) {
 		struct ugst_header_tensor *tensor = &header->tensors[i];
 
-		tensor->name = names;
+		tensor->name = name;
 		tensor->dims = dims;
-		names += tensor->name_bytes + 1;
+		name += tensor->name_bytes + 1;
 		dims += tensor->rank;
 	}
 }
@@ -477,17 +472,20 @@ int ugst_header_parse(const char *json, size_t json_bytes, uint64_t file_bytes,
 		                 UGST_HEADER_MAX_BYTES);
 	parser.header.data_off = data_off;
 	parser.header.data_bytes = file_bytes - data_off;
-	status = parse_root(&parser);
+	status = reserve_pools(&parser, json_bytes) ? parse_root(&parser)
+	                                            : ugst_fail_memory(err);
 	if (status == UGDS_ST_FORMAT)
 		status = blame_utf8(&parser.scan, status);
 	if (!status) {
 		settle_pools(&parser);
 		status = ugst_header_check(&parser.header, err);
 	}
-	if (status)
+	if (status) {
+		parser.header.names = parser.names.names;
 		ugst_header_free(&parser.header);
-	else
+	} else {
 		*header_out = parser.header;
+	}
 	return status;
 }
 

@@ -97,17 +97,11 @@ static int compare_tensors(const void *left, const void *right)
 	return a->json_off < b->json_off ? -1 : a->json_off > b->json_off;
 }
 
-/* Most writers write in order: then there is nothing to sort. */
 static void sort_tensors(struct ugst_header *header)
 {
-	for (size_t i = 1; i < header->tensor_count; i++) {
-		if (compare_tensors(&header->tensors[i - 1],
-		                    &header->tensors[i]) < 0)
-			continue;
+	if (header->tensor_count)
 		qsort(header->tensors, header->tensor_count,
 		      sizeof(*header->tensors), compare_tensors);
-		break;
-	}
 }
 
 /* ----------------------------------------------------------------- ranges */
@@ -191,7 +185,7 @@ static int fail_offsets(const struct ugst_header_tensor *tensor,
 	return ugst_fail_at(
 		err, UGDS_ST_FORMAT, tensor->json_off,
 		"bad offsets: tensor \"%s\" at header byte %u %s, expected "
-	        "begin "
+		"begin "
 		"%" PRIu64 " (%s%s%s), found data_offsets [%" PRIu64 ",%" PRIu64
 		"]",
 		printable(tensor, name), tensor->json_off, fault, expected,
@@ -219,6 +213,22 @@ static int check_end(const struct ugst_header *header, uint64_t end,
 	return UGDS_ST_OK;
 }
 
+/* The first tensor that does not begin where the one before it ends; the count
+ * of all where there is none: then they are in order, too. */
+static size_t find_break(const struct ugst_header *header)
+{
+	uint64_t end = 0;
+
+	for (size_t i = 0; i < header->tensor_count; i++) {
+		const struct ugst_header_tensor *tensor = &header->tensors[i];
+
+		if (tensor->begin != end || tensor->end < tensor->begin)
+			return i;
+		end = tensor->end;
+	}
+	return header->tensor_count;
+}
+
 int ugst_header_check(struct ugst_header *header, struct ugds_st_error *err)
 {
 	const struct ugst_header_tensor *before = NULL;
@@ -227,7 +237,9 @@ int ugst_header_check(struct ugst_header *header, struct ugds_st_error *err)
 
 	if (status)
 		return status;
-	sort_tensors(header);
+	/* Most writers write in order: then there is nothing to sort. */
+	if (find_break(header) < header->tensor_count)
+		sort_tensors(header);
 	for (size_t i = 0; i < header->tensor_count; i++) {
 		const struct ugst_header_tensor *tensor = &header->tensors[i];
 

@@ -11,7 +11,8 @@
 # folder of the test programs as built. No GPU, no drive and no privilege are
 # needed. Exit status 77: skipped, as one of these is missing.
 #
-# SHIM_ONLY=WORD runs only what has WORD in its line.
+# SHIM_ONLY=WORD runs only what has WORD in its line. With UGDS_INC, the folder
+# of ugds.h, the binary interface that we assume is compared with it.
 set -u
 
 skip() {
@@ -64,6 +65,17 @@ run() {
 	fi
 }
 
+if [ -n "${UGDS_INC:-}" ]; then
+	count=$((count + 1))
+	if ${CC:-cc} -std=c11 -D_GNU_SOURCE -fsyntax-only -I"$top/include" \
+		-I"$top/src" -I"$UGDS_INC" "$top/tests/shim/abi.c"; then
+		echo "ok      abi     $UGDS_INC/ugds.h"
+	else
+		failed=$((failed + 1))
+		echo "FAILED  abi     $UGDS_INC/ugds.h"
+	fi
+fi
+
 # Block and command sizes: 4, 64 and 128 KiB, 2 MiB, and 2 MiB + 4 KiB.
 for lba in 512 4096; do
 	for mdts in 0 4 5 9 13; do
@@ -87,6 +99,9 @@ for setting in UGDS_SHIM_HUGETLB=fail UGDS_SHIM_HUGETLB=one \
 	run faults $setting
 done
 run device UGDS_SHIM_QUEUES=2 UGDS_SHIM_HUGETLB=fail
+run device UGDS_INTERRUPT_MODE=1
+run read UGDS_INTERRUPT_MODE=1
+run loss UGDS_INTERRUPT_MODE=1
 run loss UGDS_SHIM_HUGETLB=fail
 
 # Loss that makes uGDS wait for a controller that does not answer.
