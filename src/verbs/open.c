@@ -33,25 +33,6 @@ static int read_manifest(const char *path, struct ugst_manifest *manifest_out,
 	return status;
 }
 
-static int check_memory(const struct ugds_st_memory_ops *memory,
-                        struct ugds_st_error *err)
-{
-	if (!memory)
-		return UGDS_ST_OK;
-	/* The first version of the struct: nothing shorter ever was. */
-	if (memory->struct_size < sizeof(*memory))
-		return ugst_fail(err, UGDS_ST_INVALID_ARG,
-		                 "struct ugds_st_memory_ops: expected "
-		                 "struct_size %zu, found %zu",
-		                 sizeof(*memory), memory->struct_size);
-	if (!memory->alloc || !memory->free || !memory->copy || !memory->done ||
-	    !memory->error_text)
-		return ugst_fail(err, UGDS_ST_INVALID_ARG,
-		                 "struct ugds_st_memory_ops: expected alloc, "
-		                 "free, copy, done and error_text, found NULL");
-	return UGDS_ST_OK;
-}
-
 static int check_opts(const struct ugds_st_open_opts *opts,
                       struct ugds_st_error *err)
 {
@@ -70,7 +51,7 @@ static int check_opts(const struct ugds_st_open_opts *opts,
 		return ugst_fail(err, UGDS_ST_INVALID_ARG,
 		                 "open: a handle is lent for device %zu of %zu",
 		                 opts->ugds_handle_device, opts->device_count);
-	return check_memory(opts->memory, err);
+	return UGDS_ST_OK;
 }
 
 /* The devices to open: the caller's, else the manifest's hints. */
@@ -193,7 +174,9 @@ static int take_memory(const struct ugds_st_memory_ops *given,
 	if (status || !missing)
 		return status;
 	return ugst_fail(err, UGDS_ST_INVALID_ARG,
-	                 "struct ugds_st_memory_ops: has no %s", missing);
+	                 "struct ugds_st_memory_ops: expected %s, found %zu "
+	                 "bytes without it",
+	                 missing, memory->struct_size);
 }
 
 /* uGDS reads into device memory only, compatibility mode into host memory. */
