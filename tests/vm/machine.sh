@@ -125,7 +125,7 @@ user:x:1000:1000::/:/bin/sh' >"$root/etc/passwd"
 
 # add_drive SCENARIO NAME [KEY=VALUE]... - its image, and the options that say
 # so to the emulator:
-#   size=64M lba=512 serial=NAME nsid=1 eui64= uuid= ms= zoned=   the namespace
+#   size=32M lba=512 serial=NAME nsid=1 eui64= uuid= ms= zoned=   the namespace
 #   from=SCENARIO   as that scenario left the drive; with size=, cut to it
 #   log=on          every write and flush is logged to IMAGE.log
 #   fs=ext4         made before
@@ -155,7 +155,7 @@ add_drive() {
 	rm -f "$image" "$image.log"
 	[ -z "$from" ] || cp --sparse=always "$work/$from/$name.img" "$image" ||
 		return
-	[ -n "$from" ] || size=${size:-64M}
+	[ -n "$from" ] || size=${size:-32M}
 	[ -z "$size" ] || truncate -s "$size" "$image" || return
 	[ -z "$fs" ] || [ -n "$from" ] || "mkfs.$fs" -q "$image" || return
 	node=driver=file,filename=$image,cache.no-flush=on
