@@ -160,22 +160,22 @@ static void drain(struct ugst_queue *queue, struct flights which)
 static int close_last(struct ugst_queue *queue, bool abandon,
                       struct ugds_st_error *err)
 {
-	int status = UGDS_ST_OK;
+	int lost;
+	int status;
 
-	if (!abandon) {
-		ugst_queue_lock(queue);
-		drain(queue, (struct flights){0});
-		ugst_queue_unlock(queue);
-		status = ugst_queue_check(queue, err);
-		if (status)
-			return status;
+	ugst_queue_lock(queue);
+	drain(queue, (struct flights){0});
+	ugst_queue_unlock(queue);
+	lost = ugst_queue_check(queue, abandon ? NULL : err);
+	if (lost && !abandon)
+		return lost;
+	if (!lost)
 		ugst_batch_destroy(&queue->batch);
-	}
-	status = ugst_device_close(queue->device, abandon, err);
+	status = ugst_device_close(queue->device, lost != UGDS_ST_OK, err);
 	if (status)
 		return status;
 	queue->device = NULL;
-	if (abandon && queue->batch.window.in_flight) {
+	if (queue->batch.window.in_flight) {
 		queue->next = abandoned;
 		abandoned = queue;
 	} else {
@@ -233,6 +233,21 @@ int ugst_queue_drain_arena(struct ugst_queue *queue, struct ugst_arena *arena,
 	left_count = count_flights(queue, which);
 	ugst_queue_unlock(queue);
 	return left_count ? ugst_queue_check(queue, err) : UGDS_ST_OK;
+}
+
+void ugst_queue_forget_arena(struct ugst_queue *queue,
+                             const struct ugst_arena *arena)
+{
+	ugst_queue_lock(queue);
+	for (unsigned i = 0; i < UGST_WINDOW_ENTRIES; i++) {
+		struct ugst_flight *flight = &queue->batch.flights[i];
+
+		if (flight->arena != arena)
+			continue;
+		flight->arena = NULL;
+		flight->slot = UGST_NO_SLOT;
+	}
+	ugst_queue_unlock(queue);
 }
 
 /* ------------------------------------------------------------------- jobs */

@@ -80,8 +80,8 @@ int ugst_queue_open(const char *path, const struct ugst_device_opts *opts,
  *
  * Waits for what is in flight. The last owner closes the device.
  *
- * @abandon: the device is lost: do not wait, force the handle closed, and keep
- * for ever what the device may still write to.
+ * @abandon: if the device is lost, force the handle closed, and keep for ever
+ * what the device may still write to.
  * Return: OK; DEVICE_LOST (not abandon; the queue is still open).
  */
 int ugst_queue_close(struct ugst_queue *queue, bool abandon,
@@ -127,6 +127,11 @@ void ugst_queue_give_slot(struct ugst_queue *queue, struct ugst_arena *arena,
  */
 int ugst_queue_drain_arena(struct ugst_queue *queue, struct ugst_arena *arena,
                            struct ugds_st_error *err);
+
+/* The arena's owner goes, and its memory stays with a lost device: entries of
+ * nobody's that still use it will not give slots back. */
+void ugst_queue_forget_arena(struct ugst_queue *queue,
+                             const struct ugst_arena *arena);
 
 /* For a job's owner, around changes of what its peek reads. */
 void ugst_queue_lock(struct ugst_queue *queue);

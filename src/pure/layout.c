@@ -62,12 +62,17 @@ uint64_t ugst_layout(struct ugst_layout_item *items, size_t item_count,
 			open = ugst_is_aligned(skew, align);
 		}
 		run.reach = item->device_off + item->bytes;
-		/* What cannot be aligned in its blocks starts a page. */
-		item->out_off = run.arena_off;
-		if (open)
-			item->out_off += item->device_off - run.device_off;
-		end =
-		    ugst_align_up(item->out_off + item->bytes, item->lba_bytes);
+		if (open) {
+			item->out_off = run.arena_off + item->device_off -
+			                run.device_off;
+			end = ugst_align_up(item->out_off + item->bytes,
+			                    item->lba_bytes);
+		} else {
+			/* Cannot be aligned in its blocks: staged, so that it
+			 * needs no blocks around it. */
+			item->out_off = ugst_align_up(end, align);
+			end = item->out_off + item->bytes;
+		}
 	}
 	return ugst_align_up(end, UGST_GPU_PAGE_BYTES);
 }

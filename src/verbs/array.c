@@ -16,7 +16,7 @@
 #define REGISTER_MIN_BYTES (64 * UGST_MIB)
 
 struct ugds_st_array {
-	const struct ugds_st_memory_ops *memory;
+	struct ugds_st_memory_ops memory;
 	char *data;
 	uint64_t bytes;
 	size_t count;
@@ -108,8 +108,8 @@ UGST_API void ugds_st_array_free(ugds_st_array *array)
 	if (!array)
 		return;
 	if (array->data)
-		array->memory->free(array->memory->ctx, array->data,
-		                    array->bytes);
+		array->memory.free(array->memory.ctx, array->data,
+		                   array->bytes);
 	free(array->tensors);
 	free(array->infos);
 	free(array->strings);
@@ -190,7 +190,7 @@ static int new_array(const ugds_st_store *store,
 		status = ugst_fail_memory(err);
 		goto out;
 	}
-	array->memory = memory;
+	array->memory = *memory;
 	array->count = count;
 	array->tensors = ugst_calloc(count, sizeof(*array->tensors));
 	array->infos = ugst_calloc(count, sizeof(*array->infos));
@@ -232,10 +232,10 @@ static bool register_array(const ugds_st_store *store,
                            const struct ugds_st_array *array,
                            const struct ugds_st_read_opts *opts)
 {
-	if (opts->deadline_ms || (array->memory->ugds_register_flags >= 0 &&
+	if (opts->deadline_ms || (array->memory.ugds_register_flags >= 0 &&
 	                          array->bytes < REGISTER_MIN_BYTES))
 		return false;
-	return ugst_store_register(store, array->memory, array->data,
+	return ugst_store_register(store, &array->memory, array->data,
 	                           array->bytes, NULL) == UGDS_ST_OK;
 }
 
@@ -285,7 +285,7 @@ UGST_API int ugds_st_get_tensors(ugds_st_store *store,
                                  struct ugds_st_error *err)
 {
 	struct ugds_st_read_opts opts;
-	struct ugds_st_array *array;
+	struct ugds_st_array *array = NULL;
 	int status;
 
 	if (!store || !tensors || !array_out || count == 0 ||
@@ -300,17 +300,18 @@ UGST_API int ugds_st_get_tensors(ugds_st_store *store,
 		status = check_align(&align, err);
 	if (status == UGDS_ST_OK)
 		status = ugst_store_check_readable(store, err);
-	if (status == UGDS_ST_OK)
-		status = new_array(store, tensors, count, align, &array, err);
 	if (status)
 		return status;
-	status = fill_array(store, tensors, array, &opts, err);
-	if (status) {
+	ugst_store_enter(store);
+	status = new_array(store, tensors, count, align, &array, err);
+	if (status == UGDS_ST_OK)
+		status = fill_array(store, tensors, array, &opts, err);
+	if (status == UGDS_ST_OK)
+		*array_out = array;
+	else
 		ugds_st_array_free(array);
-		return status;
-	}
-	*array_out = array;
-	return UGDS_ST_OK;
+	ugst_store_leave(store);
+	return status;
 }
 
 UGST_API int ugds_st_get_tensor(ugds_st_store *store, const char *name,

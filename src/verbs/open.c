@@ -155,22 +155,47 @@ out:
 	return status;
 }
 
-/* uGDS reads into device memory only, compatibility mode into host memory. */
-static const struct ugds_st_memory_ops *arena_memory(const ugds_st_store *store)
+/* A caller's memory, or the host's. What it has to have is there. */
+static int take_memory(const struct ugds_st_memory_ops *given,
+                       struct ugds_st_memory_ops *memory_out,
+                       struct ugds_st_error *err)
 {
-	const struct ugds_st_memory_ops *memory = store->path.memory;
+	const struct ugds_st_memory_ops *memory =
+		given ? given : ugds_st_memory_host();
+	int status = ugst_opts_read(memory_out, sizeof(*memory_out), memory,
+	                            "struct ugds_st_memory_ops", err);
+	const char *missing = !memory_out->alloc        ? "alloc"
+	                      : !memory_out->free       ? "free"
+	                      : !memory_out->copy       ? "copy"
+	                      : !memory_out->done       ? "done"
+	                      : !memory_out->error_text ? "error_text"
+	                                                : NULL;
 
-	if (store->provider == UGDS_ST_PROVIDER_UGDS ||
-	    memory->ugds_register_flags < 0)
-		return memory;
-	return memory->staging ? memory->staging : ugds_st_memory_host();
+	if (status || !missing)
+		return status;
+	return ugst_fail(err, UGDS_ST_INVALID_ARG,
+	                 "struct ugds_st_memory_ops: expected %s, found %zu "
+	                 "bytes without it",
+	                 missing, memory->struct_size);
+}
+
+/* uGDS reads into device memory only, compatibility mode into host memory. */
+static int take_arena_memory(ugds_st_store *store, struct ugds_st_error *err)
+{
+	const struct ugds_st_memory_ops *memory = &store->memory;
+
+	if (store->provider == UGDS_ST_PROVIDER_COMPAT &&
+	    memory->ugds_register_flags >= 0)
+		return take_memory(memory->staging, &store->arena_memory, err);
+	store->arena_memory = *memory;
+	return UGDS_ST_OK;
 }
 
 /* The arena: one registration, shared out evenly over the sources. */
 static int open_arena(ugds_st_store *store, uint64_t wanted_bytes,
                       struct ugds_st_error *err)
 {
-	const struct ugds_st_memory_ops *memory = arena_memory(store);
+	const struct ugds_st_memory_ops *memory = &store->arena_memory;
 	uint64_t bytes = ugst_align_up(
 		wanted_bytes ? ugst_min(wanted_bytes, INT64_MAX / 2)
 			     : DEFAULT_ARENA_BYTES,
@@ -184,13 +209,15 @@ static int open_arena(ugds_st_store *store, uint64_t wanted_bytes,
 	if (count == 0)
 		return ugst_fail(err, UGDS_ST_NOT_FOUND,
 		                 "none of the manifest's devices is there");
+	status = take_arena_memory(store, err);
+	if (status)
+		return status;
 	code = memory->alloc(memory->ctx, bytes, UGST_GPU_PAGE_BYTES, &arena);
 	if (code)
 		return ugst_fail(err, UGDS_ST_NO_MEMORY,
 		                 "arena of %llu bytes: %s",
 		                 (unsigned long long)bytes,
 		                 memory->error_text(memory->ctx, code));
-	store->arena_memory = memory;
 	store->arena = arena;
 	store->arena_bytes = bytes;
 	status = ugst_store_register(store, memory, arena, bytes, err);
@@ -276,14 +303,15 @@ static int fill_store(ugds_st_store *store,
 
 	store->checkpoint = manifest->checkpoint;
 	store->generation = manifest->generation;
-	store->path.memory =
-		opts->memory ? opts->memory : ugds_st_memory_host();
+	store->path.memory = &store->memory;
 	store->model = ugst_strdup(manifest->model);
 	if (!found || !store->model) {
 		status = ugst_fail_memory(err);
 		goto out;
 	}
-	status = open_sources(store, opts, manifest, err);
+	status = take_memory(opts->memory, &store->memory, err);
+	if (status == UGDS_ST_OK)
+		status = open_sources(store, opts, manifest, err);
 	if (status == UGDS_ST_OK)
 		status = open_arena(store, opts->arena_bytes, err);
 	if (status == UGDS_ST_OK)

@@ -125,26 +125,41 @@ int ugst_store_deregister(const ugds_st_store *store, void *base,
 
 /* -------------------------------------------------------------------- close */
 
+/* Until nothing uses the arena. Of a lost device that is given up, what it may
+ * still write to is left to it. */
+static int settle(ugds_st_store *store, bool abandon, bool *stuck_out,
+                  struct ugds_st_error *err)
+{
+	for (size_t i = 0; i < store->path.source_count; i++) {
+		struct ugst_source *source = &store->path.sources[i];
+		int status;
+
+		if (!source->queue)
+			continue;
+		status = ugst_source_settle(&store->path, source,
+		                            abandon ? NULL : err);
+		if (status && !abandon)
+			return status;
+		if (status)
+			ugst_queue_forget_arena(source->queue, &source->arena);
+		*stuck_out |= status != UGDS_ST_OK;
+	}
+	return UGDS_ST_OK;
+}
+
 /* Arena and queues of a store that is closed, as far as they got. */
 static int close_devices(ugds_st_store *store, bool abandon,
                          struct ugds_st_error *err)
 {
-	const struct ugds_st_memory_ops *memory = store->arena_memory;
+	const struct ugds_st_memory_ops *memory = &store->arena_memory;
 	bool stuck = false;
-	int status;
+	int status = settle(store, abandon, &stuck, err);
 
-	for (size_t i = 0; i < store->path.source_count; i++) {
-		struct ugst_source *source = &store->path.sources[i];
-
-		if (!source->queue)
-			continue;
-		status = ugst_source_settle(&store->path, source, err);
-		if (status && !abandon)
-			return status;
-		stuck |= status != UGDS_ST_OK;
-	}
+	if (status)
+		return status;
 	if (store->arena_registered && !stuck) {
-		status = ugst_store_deregister(store, store->arena, err);
+		status = ugst_store_deregister(store, store->arena,
+		                               abandon ? NULL : err);
 		if (status && !abandon)
 			return status;
 		stuck = status != UGDS_ST_OK;
@@ -164,6 +179,20 @@ static int close_devices(ugds_st_store *store, bool abandon,
 		memory->free(memory->ctx, store->arena, store->arena_bytes);
 	store->arena = NULL;
 	return UGDS_ST_OK;
+}
+
+/* End what is left of callers' registrations; those in use by a lost device
+ * stay uGDS's. */
+static void drop_buffers(ugds_st_store *store)
+{
+	while (store->buffers) {
+		struct ugds_st_buffer *buffer = store->buffers;
+
+		if (buffer->ours)
+			(void)store->ugds->buf_deregister(buffer->base);
+		store->buffers = buffer->next;
+		free(buffer);
+	}
 }
 
 UGST_API int ugds_st_close(ugds_st_store *store, unsigned flags,
@@ -194,12 +223,7 @@ UGST_API int ugds_st_close(ugds_st_store *store, unsigned flags,
 	status = close_devices(store, abandon, err);
 	if (status)
 		return status;
-	while (store->buffers) {
-		struct ugds_st_buffer *buffer = store->buffers;
-
-		store->buffers = buffer->next;
-		free(buffer);
-	}
+	drop_buffers(store);
 	ugst_store_free(store);
 	return UGDS_ST_OK;
 }

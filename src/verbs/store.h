@@ -48,8 +48,10 @@ struct ugds_st_store {
 	struct ugst_path path;
 	struct ugst_counters counters;
 	const struct ugst_ugds *ugds; /* of every source */
-	/* Of the arena: path.memory, or host memory in compatibility mode. */
-	const struct ugds_st_memory_ops *arena_memory;
+	/* The caller's, in full size whatever its own is; the path's. */
+	struct ugds_st_memory_ops memory;
+	/* Of the arena: the same, or host memory in compatibility mode. */
+	struct ugds_st_memory_ops arena_memory;
 	char *arena;
 	uint64_t arena_bytes;
 	bool arena_registered;

@@ -80,7 +80,7 @@ UGST_API int ugds_st_verify(ugds_st_store *store,
 	status = ugst_store_check_readable(store, err);
 	if (status)
 		return status;
-	atomic_fetch_add(&store->calls, 1);
+	ugst_store_enter(store);
 	verify.hasher = ugst_hasher_new();
 	verify.piece = ugst_alloc_aligned(PIECE_BYTES, UGST_PAGE_BYTES);
 	if (!verify.hasher || !verify.piece)
@@ -91,6 +91,6 @@ UGST_API int ugds_st_verify(ugds_st_store *store,
 		status = verify_shard(&verify, &store->shards[i], err);
 	ugst_hasher_free(verify.hasher);
 	free(verify.piece);
-	atomic_fetch_sub(&store->calls, 1);
+	ugst_store_leave(store);
 	return status;
 }

@@ -6,6 +6,9 @@
 #include "support/async_memory.h"
 #include "support/random.h"
 
+/* A test that lets allocations fail means the library's. */
+#define COPIES_AT_FIRST 8192u
+
 static void broke(struct async_memory *memory, const char *what)
 {
 	if (memory->violations++ == 0)
@@ -207,6 +210,9 @@ void async_memory_init(struct async_memory *memory, int register_flags)
 		.seed = 1,
 	};
 	(void)pthread_mutex_init(&memory->lock, NULL);
+	memory->copy_capacity = COPIES_AT_FIRST;
+	memory->copies = ugst_calloc(COPIES_AT_FIRST, sizeof(*memory->copies));
+	assert_non_null(memory->copies);
 }
 
 void async_memory_release(struct async_memory *memory)

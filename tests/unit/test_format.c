@@ -307,6 +307,7 @@ static void read_only_device(void **state)
 	struct scene *scene = *state;
 	struct loop loop;
 	int on = 1;
+	int off = 0;
 	int fd;
 
 	if (!loop_new(&loop, scene_path(scene, "image"), DEVICE_BYTES, 512))
@@ -317,6 +318,10 @@ static void read_only_device(void **state)
 	assert_int_equal(format_patiently(scene, loop.path, 0, NULL),
 	                 UGDS_ST_IO);
 	assert_non_null(strstr(scene->err.text, "Read-only"));
+	/* It would stay with the number. */
+	fd = open(loop.path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(ioctl(fd, BLKROSET, &off), 0);
+	(void)close(fd);
 	loop_free(&loop);
 }
 

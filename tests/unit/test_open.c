@@ -249,6 +249,22 @@ static void small_arena(void **state)
 	reading_close(reading_open(volumes, &opts));
 }
 
+/* Memory of a caller's own: its struct is looked at before it is called. */
+static void bad_memory_ops(void **state)
+{
+	struct volumes *volumes = *state;
+	struct ugds_st_open_opts opts = UGDS_ST_OPEN_OPTS_INIT;
+	struct ugds_st_memory_ops memory = *ugds_st_memory_host();
+
+	opts.memory = &memory;
+	reading_close(reading_open(volumes, &opts));
+	memory.struct_size = 8;
+	refuses(volumes, &opts, UGDS_ST_INVALID_ARG, "found 8");
+	memory = *ugds_st_memory_host();
+	memory.copy = NULL;
+	refuses(volumes, &opts, UGDS_ST_INVALID_ARG, "copy");
+}
+
 static void locked_against_pruning(void **state)
 {
 	struct volumes *volumes = *state;
@@ -320,6 +336,7 @@ int main(void)
 		OPEN_TEST(wrong_provider),
 		OPEN_TEST(hint_is_no_permission),
 		OPEN_TEST(small_arena),
+		OPEN_TEST(bad_memory_ops),
 		OPEN_TEST(locked_against_pruning),
 		OPEN_TEST(inspect_has_no_bytes),
 	};

@@ -424,6 +424,40 @@ static void leaving_waits_for_direct_entries(void **state)
 	end();
 }
 
+/* Two stores share a device that is lost: one is given up, with its arena,
+ * while the other's thread still reads events, some of which are the first's.
+ */
+static void arena_of_a_store_given_up(void **state)
+{
+	struct ugst_arena *arena = ugst_calloc(1, sizeof(*arena));
+	struct client client;
+	struct client other;
+	struct ugds_st_error err;
+
+	(void)state;
+	begin();
+	assert_ok(ugst_arena_init(arena, world.memory, MEMORY_BYTES / 2,
+	                          MEMORY_BYTES / 2, ENTRY_BYTES, &err),
+	          err);
+	join(&other, 0);
+	join(&client, 1);
+	client.job.arena = arena;
+	ugst_compat_script_fault(&(struct ugst_compat_fault){
+		.kind = UGST_COMPAT_LATE, .count = 1});
+	step(&client, 10 * UGST_NS_PER_MS);
+	ugst_queue_leave(&client.job);
+	ugst_queue_forget_arena(world.queue, arena);
+	ugst_arena_free(arena);
+	free(arena);
+	assert_int_equal(ugst_compat_script_release(0), 1);
+	ugst_queue_lock(world.queue);
+	while (world.queue->batch.window.in_flight)
+		ugst_pump_once(world.queue, ugst_now_ns() + UGST_NS_PER_MS);
+	ugst_queue_unlock(world.queue);
+	ugst_queue_leave(&other.job);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -433,6 +467,7 @@ int main(void)
 		cmocka_unit_test(busy_batch_and_a_deadline),
 		cmocka_unit_test(submit_is_busy),
 		cmocka_unit_test(leaving_waits_for_direct_entries),
+		cmocka_unit_test(arena_of_a_store_given_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
