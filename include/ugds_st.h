@@ -258,7 +258,8 @@ struct ugds_st_open_opts {
 	 * INVALID_ARG. */
 	uint64_t arena_bytes;
 	/* A command older than this, in milliseconds, means that the device
-	 * is lost. 0: 30,000. */
+	 * is lost. Time in which no call waited for it, or the process was
+	 * stopped, does not count. 0: 30,000. */
 	uint32_t silence_ms;
 	uint32_t flags; /* UGDS_ST_OPEN_* */
 };
