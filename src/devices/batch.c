@@ -131,8 +131,10 @@ unsigned ugst_batch_collect(struct ugst_batch *batch,
 	error = device->ugds->batch_status(batch->handle,
 	                                   sleeps && wait_ns ? 1 : 0, &count,
 	                                   events, &timeout);
-	if (error.code)
+	if (error.code) {
 		count = 0;
+		sleeps = false;
+	}
 	if (count == 0 && !sleeps && wait_ns) {
 		struct timespec nap =
 			ugst_timespec(wait_ns < NAP_NS ? wait_ns : NAP_NS);

@@ -466,6 +466,30 @@ static void absence_is_no_silence(void **state)
 	end();
 }
 
+/* A lent handle's batch outlives its call for as long as an entry of it is
+ * late, and not longer than it takes somebody to notice. */
+static void lent_batch_goes_with_the_last_entry(void **state)
+{
+	struct client client;
+	struct ugds_st_error err;
+
+	(void)state;
+	begin();
+	world.queue->device->lent = true;
+	join(&client, 1);
+	ugst_compat_script_fault(&(struct ugst_compat_fault){
+		.kind = UGST_COMPAT_LATE, .count = 1});
+	step(&client, 0);
+	ugst_queue_leave(&client.job);
+	assert_non_null(world.queue->batch.handle);
+	while (ugst_compat_script_release(0) == 0)
+		(void)sched_yield();
+	assert_ok(ugst_queue_drain_arena(world.queue, &world.arena, &err), err);
+	assert_null(world.queue->batch.handle);
+	world.queue->device->lent = false;
+	end();
+}
+
 /* Two stores share a device that is lost: one is given up, with its arena,
  * while the other's thread still reads events, some of which are the first's.
  */
@@ -510,6 +534,7 @@ int main(void)
 		cmocka_unit_test(submit_is_busy),
 		cmocka_unit_test(leaving_waits_for_direct_entries),
 		cmocka_unit_test(absence_is_no_silence),
+		cmocka_unit_test(lent_batch_goes_with_the_last_entry),
 		cmocka_unit_test(arena_of_a_store_given_up),
 	};
 
