@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#define UGST_ERR_C
 #include "base/err.h"
 #include "base/utf8.h"
 

@@ -96,7 +96,6 @@ static int read_slot(struct ugst_volume *volume, unsigned slot,
 	size_t rest;
 	int status;
 
-	memset(buf, 0, UGST_SLOT_BYTES);
 	status = ugst_blockdev_read(volume->dev, buf, UGST_SLOT_HEADER_BYTES,
 	                            off, err);
 	if (status != UGDS_ST_OK)

@@ -48,13 +48,14 @@ static int lay_out(const ugds_st_store *store,
 	if (!items)
 		return ugst_fail_memory(err);
 	for (size_t i = 0; i < count; i++) {
-		uint32_t source = store->shards[tensors[i]->shard].source;
-		struct ugst_queue *queue = store->path.sources[source].queue;
+		const struct ugst_store_copy *copy =
+			ugst_store_copy(store, tensors[i], 0);
 
 		items[i] = (struct ugst_layout_item){
-			.device = source,
-			.lba_bytes = ugst_queue_device(queue)->limits.lba_bytes,
-			.device_off = ugst_store_device_off(store, tensors[i]),
+			.device = copy->source,
+			.lba_bytes = ugst_store_device(store, copy)
+		                             ->limits.lba_bytes,
+			.device_off = copy->device_off + tensors[i]->file_off,
 			.bytes = tensors[i]->payload_bytes,
 			.index = i,
 		};
@@ -256,7 +257,7 @@ static int fill_array(ugds_st_store *store,
 	for (size_t i = 0; i < array->count; i++)
 		requests[i] = (struct ugst_request){
 			.tensor = tensors[i],
-			.device_off = ugst_store_device_off(store, tensors[i]),
+			.shard_off = tensors[i]->file_off,
 			.bytes = tensors[i]->payload_bytes,
 			.dst = array->tensors[i],
 			.base = registered ? array->data : NULL,

@@ -263,12 +263,16 @@ static int open_arena(ugds_st_store *store, uint64_t wanted_bytes,
 	return share_arena(store, err);
 }
 
-/* The copy of a shard that is read: the first whose volume is there. */
+/* The copies of a shard whose volumes are there. */
 static int place_shard(const struct ugst_manifest_shard *shard,
                        const struct ugst_found_volume *found,
                        struct ugst_store_shard *placed,
                        struct ugds_st_error *err)
 {
+	placed->copies =
+		ugst_calloc(shard->copy_count, sizeof(*placed->copies));
+	if (!placed->copies)
+		return ugst_fail_memory(err);
 	for (size_t i = 0; i < shard->copy_count; i++) {
 		const struct ugst_manifest_copy *copy = &shard->copies[i];
 		const struct ugst_found_volume *volume = &found[copy->volume];
@@ -278,10 +282,14 @@ static int place_shard(const struct ugst_manifest_shard *shard,
 			continue;
 		/* Bounded by the volume: the manifest was checked. */
 		(void)ugst_lba_to_bytes(copy->base_lba, copy->lba_bytes, &off);
-		placed->source = volume->source;
-		placed->device_off = volume->start_off + off + copy->lead_bytes;
-		return UGDS_ST_OK;
+		placed->copies[placed->copy_count++] = (struct ugst_store_copy){
+			.source = volume->source,
+			.device_off =
+				volume->start_off + off + copy->lead_bytes,
+		};
 	}
+	if (placed->copy_count)
+		return UGDS_ST_OK;
 	return ugst_fail(err, UGDS_ST_NOT_FOUND,
 	                 "shard %s: no volume that has it is there",
 	                 shard->name);

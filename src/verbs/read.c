@@ -38,11 +38,12 @@ static void tell_ready(void *call, size_t want)
 	tell(call, want, UGDS_ST_OK);
 }
 
-static uint32_t source_of(const struct call *call, size_t index)
+static const struct ugst_store_copy *copy_of(const struct call *call,
+                                             size_t index)
 {
-	const ugds_st_tensor *tensor = call->requests[index].tensor;
+	const struct ugst_request *request = &call->requests[index];
 
-	return call->store->shards[tensor->shard].source;
+	return ugst_store_copy(call->store, request->tensor, request->turn);
 }
 
 static int list_segments(struct call *call, struct ugds_st_error *err)
@@ -54,8 +55,8 @@ static int list_segments(struct call *call, struct ugds_st_error *err)
 	if (!counts)
 		return ugst_fail_memory(err);
 	for (size_t i = 0; i < call->count; i++)
-		if (!call->requests[i].status)
-			counts[source_of(call, i)]++;
+		if (!call->requests[i].status && !call->wants[i].over)
+			counts[copy_of(call, i)->source]++;
 	for (size_t i = 0; i < store->path.source_count && !status; i++) {
 		call->lists[i].items =
 			ugst_calloc(counts[i], sizeof(struct ugst_segment));
@@ -71,19 +72,23 @@ static void add_segments(struct call *call)
 	for (size_t i = 0; i < call->count; i++) {
 		const struct ugst_request *request = &call->requests[i];
 		struct ugst_want *want = &call->wants[i];
+		const struct ugst_store_copy *copy;
 		struct ugst_segments *list;
 
+		if (want->over)
+			continue;
 		if (request->status || request->bytes == 0) {
 			want->status = request->status;
 			want->over = true;
 			tell(call, i, request->status);
 			continue;
 		}
-		want->source = source_of(call, i);
+		copy = copy_of(call, i);
+		want->source = copy->source;
 		want->left_bytes = request->bytes;
 		list = &call->lists[want->source];
 		list->items[list->count++] = (struct ugst_segment){
-			.device_off = request->device_off,
+			.device_off = copy->device_off + request->shard_off,
 			.bytes = request->bytes,
 			.dst = request->dst,
 			/* A deadline must be able to give dst back at once,
@@ -152,6 +157,33 @@ static int collect_results(struct call *call, int status,
 	return first;
 }
 
+/* Requests that failed here and have another copy: look for them there. A lost
+ * device may still write to what it was to fill directly, so only what was
+ * staged is taken from it. */
+static bool fall_back(struct call *call)
+{
+	bool again = false;
+
+	for (size_t i = 0; i < call->count; i++) {
+		struct ugst_request *request = &call->requests[i];
+		struct ugst_want *want = &call->wants[i];
+		bool staged = !request->base || call->opts->deadline_ms;
+
+		if ((want->status != UGDS_ST_IO || want->copy_code) &&
+		    (want->status != UGDS_ST_DEVICE_LOST || !staged))
+			continue;
+		if (request->status ||
+		    !ugst_store_copy(call->store, request->tensor,
+		                     request->turn + 1))
+			continue;
+		request->turn++;
+		*want = (struct ugst_want){0};
+		atomic_fetch_add(&call->store->counters.fallbacks, 1);
+		again = true;
+	}
+	return again;
+}
+
 static int run_call(struct call *call, struct ugds_st_error *err)
 {
 	const struct ugds_st_read_opts *opts = call->opts;
@@ -165,16 +197,21 @@ static int run_call(struct call *call, struct ugds_st_error *err)
 		.ready = opts->ready ? tell_ready : NULL,
 		.ctx = call,
 	};
-	int status = list_segments(call, err);
+	int status;
 
-	if (status) {
-		for (size_t i = 0; i < call->store->path.source_count; i++)
-			free(call->lists[i].items);
-		return status;
-	}
-	add_segments(call);
-	return ugst_transfer(&call->store->path, call->lists, call->wants,
-	                     &transfer_opts, err);
+	do {
+		status = list_segments(call, err);
+		if (status) {
+			for (size_t i = 0; i < call->store->path.source_count;
+			     i++)
+				free(call->lists[i].items);
+			return status;
+		}
+		add_segments(call);
+		status = ugst_transfer(&call->store->path, call->lists,
+		                       call->wants, &transfer_opts, err);
+	} while (status == UGDS_ST_OK && fall_back(call));
+	return status;
 }
 
 int ugst_read_requests(ugds_st_store *store, struct ugst_request *requests,
@@ -332,7 +369,7 @@ static int check_request(const ugds_st_store *store,
 	if (status)
 		return status;
 	request->tensor = tensor;
-	request->device_off = ugst_store_device_off(store, tensor) + off;
+	request->shard_off = tensor->file_off + off;
 	request->bytes = bytes;
 	request->dst = read->dst;
 	request->base = read->buf ? read->buf->base : NULL;

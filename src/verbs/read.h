@@ -11,13 +11,14 @@
 /* A request after it was checked. */
 struct ugst_request {
 	const ugds_st_tensor *tensor;
-	uint64_t device_off;
+	uint64_t shard_off; /* of what is wanted, within the shard */
 	uint64_t bytes;
 	char *dst;
-	char *base; /* registration that holds dst; NULL: staged */
+	char *base;             /* registration that holds dst; NULL: staged */
 	ugds_st_buffer *buffer; /* its registration by the caller; or NULL */
 	bool slack;             /* memory around dst is ours */
 	bool told;              /* the ready callback knows */
+	uint32_t turn;          /* the copy that is tried */
 	int status; /* in: not OK is not read, nor is the rest of this looked
 	               at; out */
 	int placement;

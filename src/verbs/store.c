@@ -8,6 +8,10 @@
 #include "pure/envelope.h"
 #include "verbs/store.h"
 
+/* What copies take turns at: large enough that reads stay long, and cut where
+ * a tensor begins. */
+#define STRIPE_BYTES (64 * UGST_MIB)
+
 ugds_st_store *ugst_store_new(void)
 {
 	ugds_st_store *store = ugst_calloc(1, sizeof(*store));
@@ -24,8 +28,10 @@ void ugst_store_free(ugds_st_store *store)
 	if (!store)
 		return;
 	ugst_table_free(store->table);
-	for (size_t i = 0; i < store->shard_count; i++)
+	for (size_t i = 0; i < store->shard_count; i++) {
 		free(store->shards[i].name);
+		free(store->shards[i].copies);
+	}
 	free(store->shards);
 	free(store->path.sources);
 	free(store->model);
@@ -44,10 +50,27 @@ int ugst_store_check_readable(const ugds_st_store *store,
 	                 store->model);
 }
 
-uint64_t ugst_store_device_off(const ugds_st_store *store,
-                               const ugds_st_tensor *tensor)
+const struct ugst_store_copy *ugst_store_copy(const ugds_st_store *store,
+                                              const ugds_st_tensor *tensor,
+                                              uint32_t turn)
 {
-	return store->shards[tensor->shard].device_off + tensor->file_off;
+	const struct ugst_store_shard *shard = &store->shards[tensor->shard];
+	const uint64_t stripe[2] = {tensor->shard,
+	                            tensor->file_off / STRIPE_BYTES};
+	uint64_t first;
+
+	if (turn >= shard->copy_count)
+		return NULL;
+	if (shard->copy_count == 1)
+		return shard->copies;
+	first = ugst_hash_name((const char *)stripe, sizeof(stripe), 0);
+	return &shard->copies[(first + turn) % shard->copy_count];
+}
+
+const struct ugst_device *ugst_store_device(const ugds_st_store *store,
+                                            const struct ugst_store_copy *copy)
+{
+	return ugst_queue_device(store->path.sources[copy->source].queue);
 }
 
 /* ------------------------------------------------------------- registration */
@@ -287,10 +310,12 @@ UGST_API int ugds_st_info(const ugds_st_tensor *tensor,
 	info.shard = shard->name;
 	info.file_off = tensor->file_off;
 	if (store->provider) {
-		const struct ugst_device *device = ugst_queue_device(
-			store->path.sources[shard->source].queue);
+		const struct ugst_store_copy *copy =
+			ugst_store_copy(store, tensor, 0);
+		const struct ugst_device *device =
+			ugst_store_device(store, copy);
 		struct ugst_envelope envelope = ugst_envelope(
-			ugst_store_device_off(store, tensor),
+			copy->device_off + tensor->file_off,
 			tensor->payload_bytes, device->limits.lba_bytes);
 
 		info.device = device->path;

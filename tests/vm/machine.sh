@@ -92,9 +92,9 @@ put_modules() {
 put_checkpoints() {
 	local made=$top/tools/make_checkpoint.py
 
-	python3 "$made" --seed 1 "$work/one" &&
-		python3 "$made" --seed 2 "$work/two" &&
-		cp -r "$work/one" "$work/two" "$root/"
+	python3 "$made" --seed 1 "$work/sources/one" &&
+		python3 "$made" --seed 2 "$work/sources/two" &&
+		cp -r "$work"/sources/* "$root/"
 }
 
 make_root() {
@@ -125,9 +125,9 @@ user:x:1000:1000::/:/bin/sh' >"$root/etc/passwd"
 
 # add_drive SCENARIO NAME [KEY=VALUE]... - its image, and the options that say
 # so to the emulator:
-#   size=64M lba=512 serial=NAME nsid=1 eui64= uuid= ms= zoned=   the namespace
+#   size=32M lba=512 serial=NAME nsid=1 eui64= uuid= ms= zoned=   the namespace
 #   from=SCENARIO   as that scenario left the drive; with size=, cut to it
-#   log=on          every write and flush is logged to IMAGE.log
+#   log=on          every write and flush is logged to NAME/volume.log
 #   fs=ext4         made before
 # eui64, uuid: a number that makes one.
 add_drive() {
@@ -152,19 +152,20 @@ add_drive() {
 		*) space+=,$word ;;
 		esac
 	done
-	rm -f "$image" "$image.log"
+	rm -f "$image"
 	[ -z "$from" ] || cp --sparse=always "$work/$from/$name.img" "$image" ||
 		return
-	[ -n "$from" ] || size=${size:-64M}
+	[ -n "$from" ] || size=${size:-32M}
 	[ -z "$size" ] || truncate -s "$size" "$image" || return
 	[ -z "$fs" ] || [ -n "$from" ] || "mkfs.$fs" -q "$image" || return
 	node=driver=file,filename=$image,cache.no-flush=on
 	if [ -n "$log" ]; then
-		: >"$image.log"
+		mkdir -p "${image%.img}" && : >"${image%.img}/volume.log" ||
+			return
 		node=driver=blklogwrites,log-sector-size=512
 		node+=,file.driver=file,file.filename=$image
 		node+=,file.cache.no-flush=on
-		node+=,log.driver=file,log.filename=$image.log
+		node+=,log.driver=file,log.filename=${image%.img}/volume.log
 		node+=,log.cache.no-flush=on
 	fi
 	drives+=(-blockdev "$node,node-name=node-$name"
@@ -188,7 +189,7 @@ boot() {
 		-nodefaults -display none -no-reboot -serial stdio \
 		-kernel "$kernel/boot/vmlinuz-$version" \
 		-initrd "$work/root.cpio" \
-		-append "console=ttyS0 quiet panic=-1 mitigations=off scenario=$name" \
+		-append "console=ttyS0 quiet panic=-1 mitigations=off scenario=$name work=$work/$name" \
 		"${drives[@]}" </dev/null 2>&1 | tr -d '\r' >"$work/$name.log"
 	rc=${PIPESTATUS[0]}
 	[ "$rc" -ne 124 ] || echo "FAIL: the machine did not finish in time" \

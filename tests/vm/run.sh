@@ -58,6 +58,19 @@ run_all() {
 	wait
 }
 
+# cut SCENARIO OPTION... - the power, all along the logs of its drives.
+cut() {
+	local scenario=$1
+	shift
+
+	case " ${names[*]} " in
+	*" $scenario "*)
+		python3 "$here/cuts.py" "$@" "$tools" "$work/sources" \
+			"$work/$scenario"/*/ || touch "$work/failed"
+		;;
+	esac
+}
+
 main() {
 	local names=("$@") file
 
@@ -71,10 +84,8 @@ main() {
 	get_machine || exit
 	make_root || exit 1
 	run_all "${names[@]}"
-	if [ -e "$work/cuts/volume.img.log" ] && [ ! -e "$work/failed" ]; then
-		python3 "$here/cuts.py" --count "${UGDS_ST_CUTS:-3000}" \
-			"$tools" "$work/cuts" || touch "$work/failed"
-	fi
+	cut cuts --count "${UGDS_ST_CUTS:-3000}"
+	cut cuts_broken --count 2000 --broken
 	[ ! -e "$work/failed" ]
 }
 

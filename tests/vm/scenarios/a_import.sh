@@ -17,7 +17,7 @@ expect 0 ugds-st-import --list --json "$red"
 says out '"nsid": 1, "serial": "RED", "model": "QEMU NVMe Ctrl"' \
 	'"eui64": "0011223344556601"' \
 	'"uuid": "12345678-9abc-4def-8123-4567890abc01"' \
-	'"lba_bytes": 512' '"bytes": "67108864"' '"label_sequence": "1"'
+	'"lba_bytes": 512' '"bytes": "33554432"' '"label_sequence": "1"'
 expect 0 ugds-st-import --format "$blue"
 expect 0 ugds-st-import --list --json "$blue"
 says out '"serial": "BLUE"' '"eui64": "0011223344556602"' '"lba_bytes": 4096'

@@ -31,7 +31,7 @@ in_use='expected a device that nobody uses, found it mounted, in use as swap'
 
 # ---- partitions
 parts=$(drive PARTS)
-printf 'label: gpt\nsize=30M\nsize=20M\n' | sfdisk -q "$parts" >out 2>err ||
+printf 'label: gpt\nsize=8M\nsize=16M\n' | sfdisk -q "$parts" >out 2>err ||
 	bad "sfdisk: $(cat err)"
 must mkfs.ext4 -q "${parts}p1"
 must mkdir -p /tmp/mounted
@@ -44,7 +44,7 @@ refused "$parts"
 # A partition of its own is the advice.
 expect 0 ugds-st-import --format "${parts}p2"
 expect 0 ugds-st-import --list --json "${parts}p2"
-says out '"start_bytes": "32505856"' '"serial": "PARTS"'
+says out '"start_bytes": "9437184"' '"serial": "PARTS"'
 expect 0 ugds-st-import --verify --device "${parts}p2" \
 	--manifest /home/part.json /one
 expect 0 ugds-st-cat --verify /home/part.json
@@ -64,7 +64,7 @@ refused "$swap" swap
 lvm=$(drive LVM)
 must lvm pvcreate -qq "$lvm"
 must lvm vgcreate -qq group "$lvm"
-must lvm lvcreate -qq -y -Wn -Zn -L 24M -n part group
+must lvm lvcreate -qq -y -Wn -Zn -L 20M -n part group
 must dmsetup mknodes
 refused "$lvm" "$in_use"
 expect 0 ugds-st-import --format /dev/mapper/group-part
@@ -84,9 +84,10 @@ expect 0 ugds-st-import --device /dev/md0 --manifest /home/md.json /one
 expect 0 ugds-st-cat --verify /home/md.json
 must mdadm --stop /dev/md0
 # A half of it begins with a label of ours, and ends as an array's.
-refused "$raid1"
-must dd if=/dev/zero of="$raid1" bs=1M count=32 oflag=direct
-must dd if=/dev/zero of="$raid2" bs=1M count=32 oflag=direct
+refuses "$raid1" 'which stays unless it is named' -- \
+	ugds-st-import --format "$raid1"
+must dd if=/dev/zero of="$raid1" bs=1M count=31 oflag=direct
+must dd if=/dev/zero of="$raid2" bs=1M count=31 oflag=direct
 refused "$raid1" linux_raid_member
 expect 0 ugds-st-import --format --force "$raid1"
 says err 'overwriting linux_raid_member'
