@@ -253,12 +253,13 @@ struct ugds_st_open_opts {
 	size_t ugds_handle_device;
 	/* Where arena and arrays live; NULL: host memory. */
 	const struct ugds_st_memory_ops *memory;
-	/* Staging memory, allocated and registered once at open; 0: 32 MiB.
-	 * Rounded up to 64 KiB; too small for two commands a volume is
-	 * INVALID_ARG. */
+	/* Staging memory, allocated and registered once at open; 0: 32 MiB, or
+	 * four commands a volume where that is more. Rounded up to 64 KiB; too
+	 * small for two commands a volume is INVALID_ARG. */
 	uint64_t arena_bytes;
 	/* A command older than this, in milliseconds, means that the device
-	 * is lost. 0: 30,000. */
+	 * is lost. Time in which no call waited for it, or the process was
+	 * stopped, does not count. 0: 30,000. */
 	uint32_t silence_ms;
 	uint32_t flags; /* UGDS_ST_OPEN_* */
 };

@@ -10,6 +10,21 @@
 /* How long to sleep where the provider's own wait would spin. */
 #define NAP_NS (50 * UGST_NS_PER_US)
 
+/* What passes between looks of somebody who waits, and then some. */
+#define LOOK_NS (50 * UGST_NS_PER_MS)
+
+/* The batch's clock. */
+static uint64_t look(struct ugst_batch *batch)
+{
+	uint64_t now_ns = ugst_now_ns();
+	uint64_t since_ns = now_ns - batch->looked_ns;
+
+	if (since_ns > LOOK_NS)
+		batch->away_ns += since_ns - LOOK_NS;
+	batch->looked_ns = now_ns;
+	return now_ns - batch->away_ns;
+}
+
 void ugst_batch_init(struct ugst_batch *batch, const struct ugst_device *device)
 {
 	memset(batch, 0, sizeof(*batch));
@@ -33,7 +48,7 @@ void ugst_batch_add(struct ugst_batch *batch, const struct ugst_entry *entry,
 	*flight = (struct ugst_flight){
 		.slot = UGST_NO_SLOT,
 		.entry = *entry,
-		.submitted_ns = ugst_now_ns(),
+		.submitted_ns = look(batch),
 		.live = true,
 	};
 	*params_out = (struct ugst_ugds_params){
@@ -116,8 +131,10 @@ unsigned ugst_batch_collect(struct ugst_batch *batch,
 	error = device->ugds->batch_status(batch->handle,
 	                                   sleeps && wait_ns ? 1 : 0, &count,
 	                                   events, &timeout);
-	if (error.code)
+	if (error.code) {
 		count = 0;
+		sleeps = false;
+	}
 	if (count == 0 && !sleeps && wait_ns) {
 		struct timespec nap =
 			ugst_timespec(wait_ns < NAP_NS ? wait_ns : NAP_NS);
@@ -170,11 +187,12 @@ bool ugst_batch_must_renew(const struct ugst_batch *batch)
 	return batch->broken_count > 0 && batch->window.in_flight == 0;
 }
 
-uint64_t ugst_batch_oldest_ns(const struct ugst_batch *batch)
+uint64_t ugst_batch_silence_ns(struct ugst_batch *batch)
 {
 	const struct ugst_window *window = &batch->window;
+	uint64_t now_ns = look(batch);
 
 	if (window->in_flight == 0)
 		return 0;
-	return batch->flights[window->oldest].submitted_ns;
+	return now_ns - batch->flights[window->oldest].submitted_ns;
 }

@@ -29,7 +29,7 @@ struct ugst_flight {
 	struct ugst_arena *arena;
 	uint32_t slot;
 	struct ugst_entry entry;
-	uint64_t submitted_ns;
+	uint64_t submitted_ns; /* on the batch's clock */
 	bool live;   /* its event has not come */
 	bool broken; /* its event came, and the batch must go before it */
 };
@@ -40,6 +40,10 @@ struct ugst_batch {
 	struct ugst_window window;
 	struct ugst_flight flights[UGST_WINDOW_ENTRIES];
 	unsigned broken_count; /* > 0: nothing more is submitted */
+	/* Its clock stands still while nobody looks, because nothing is read or
+	 * the process was stopped: that is no device's silence. */
+	uint64_t looked_ns; /* the last look, monotonic */
+	uint64_t away_ns;   /* in all */
 };
 
 /* No call to uGDS yet. */
@@ -89,7 +93,8 @@ struct ugst_flight *ugst_batch_retire(struct ugst_batch *batch,
  * they are over. */
 bool ugst_batch_must_renew(const struct ugst_batch *batch);
 
-/* lock. Submission time of the oldest entry in flight; 0: none. */
-uint64_t ugst_batch_oldest_ns(const struct ugst_batch *batch);
+/* lock. How long the oldest entry in flight has been waited for; 0 also if
+ * there is none. */
+uint64_t ugst_batch_silence_ns(struct ugst_batch *batch);
 
 #endif /* UGST_BATCH_H */

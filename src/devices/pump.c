@@ -254,15 +254,11 @@ static void renew(struct ugst_queue *queue)
 
 static void check_silence(struct ugst_queue *queue)
 {
-	uint64_t oldest_ns = ugst_batch_oldest_ns(&queue->batch);
+	uint64_t silent_ns = ugst_batch_silence_ns(&queue->batch);
 	const struct ugst_flight *flight =
 		&queue->batch.flights[queue->batch.window.oldest];
 	struct ugds_st_error err;
-	uint64_t silent_ns;
 
-	if (oldest_ns == 0)
-		return;
-	silent_ns = ugst_now_ns() - oldest_ns;
 	if (silent_ns < queue->silence_ns)
 		return;
 	(void)ugst_fail(

@@ -222,6 +222,19 @@ int ugst_queue_close(struct ugst_queue *queue, bool abandon,
 	return status;
 }
 
+static void unlend_batch(struct ugst_queue *queue)
+{
+	if (!queue->device->lent || queue->job_count || queue->lost ||
+	    queue->submitting || queue->collecting ||
+	    queue->batch.window.in_flight)
+		return;
+	queue->submitting = true;
+	ugst_queue_unlock(queue);
+	ugst_batch_destroy(&queue->batch);
+	ugst_queue_lock(queue);
+	queue->submitting = false;
+}
+
 int ugst_queue_drain_arena(struct ugst_queue *queue, struct ugst_arena *arena,
                            struct ugds_st_error *err)
 {
@@ -231,6 +244,7 @@ int ugst_queue_drain_arena(struct ugst_queue *queue, struct ugst_arena *arena,
 	ugst_queue_lock(queue);
 	drain(queue, which);
 	left_count = count_flights(queue, which);
+	unlend_batch(queue);
 	ugst_queue_unlock(queue);
 	return left_count ? ugst_queue_check(queue, err) : UGDS_ST_OK;
 }
@@ -282,19 +296,6 @@ static int lend_batch(struct ugst_queue *queue, uint64_t until_ns,
 			return status;
 	}
 	return UGDS_ST_OK;
-}
-
-static void unlend_batch(struct ugst_queue *queue)
-{
-	if (!queue->device->lent || queue->job_count || queue->lost ||
-	    queue->submitting || queue->collecting ||
-	    queue->batch.window.in_flight)
-		return;
-	queue->submitting = true;
-	ugst_queue_unlock(queue);
-	ugst_batch_destroy(&queue->batch);
-	ugst_queue_lock(queue);
-	queue->submitting = false;
 }
 
 static void link_job(struct ugst_queue *queue, struct ugst_job *job)

@@ -382,6 +382,13 @@ void ugst_compat_script_fault(const struct ugst_compat_fault *fault)
 	pthread_mutex_unlock(&ugst_compat.lock);
 }
 
+void ugst_compat_script_heal(void)
+{
+	pthread_mutex_lock(&ugst_compat.lock);
+	script.fault_count = 0;
+	pthread_mutex_unlock(&ugst_compat.lock);
+}
+
 void ugst_compat_script_submit(int code, unsigned skip, unsigned count)
 {
 	pthread_mutex_lock(&ugst_compat.lock);

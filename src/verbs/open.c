@@ -14,6 +14,8 @@
 #include "verbs/volumes.h"
 
 #define DEFAULT_ARENA_BYTES (32 * UGST_MIB)
+/* Slots for each volume, at least, where nobody asked for a size. */
+#define DEFAULT_SLOTS 4u
 #define OPEN_FLAGS (UGDS_ST_OPEN_COMMON_BUS | UGDS_ST_OPEN_DEGRADED_OK)
 
 static int read_manifest(const char *path, struct ugst_manifest *manifest_out,
@@ -191,27 +193,61 @@ static int take_arena_memory(ugds_st_store *store, struct ugds_st_error *err)
 	return UGDS_ST_OK;
 }
 
-/* The arena: one registration, shared out evenly over the sources. */
+static uint64_t slot_bytes_of(const ugds_st_store *store, size_t source)
+{
+	struct ugst_queue *queue = store->path.sources[source].queue;
+
+	return ugst_plan_entry_bytes(
+		ugst_queue_device(queue)->limits.command_bytes);
+}
+
+/* What was asked for, or what is enough for all volumes there are. */
+static uint64_t arena_bytes(const ugds_st_store *store, uint64_t wanted_bytes)
+{
+	uint64_t bytes = DEFAULT_ARENA_BYTES;
+
+	if (wanted_bytes)
+		return ugst_align_up(ugst_min(wanted_bytes, INT64_MAX / 2),
+		                     UGST_GPU_PAGE_BYTES);
+	for (size_t i = 0; i < store->path.source_count; i++)
+		bytes = ugst_max(bytes, store->path.source_count *
+		                                DEFAULT_SLOTS *
+		                                slot_bytes_of(store, i));
+	return ugst_align_up(bytes, UGST_GPU_PAGE_BYTES);
+}
+
+/* Evenly over the sources. */
+static int share_arena(ugds_st_store *store, struct ugds_st_error *err)
+{
+	size_t count = store->path.source_count;
+	uint64_t share =
+		ugst_align_down(store->arena_bytes / count, UGST_PAGE_BYTES);
+	int status = UGDS_ST_OK;
+
+	for (size_t i = 0; i < count && status == UGDS_ST_OK; i++)
+		status = ugst_arena_init(&store->path.sources[i].arena,
+		                         store->arena, i * share, share,
+		                         slot_bytes_of(store, i), err);
+	return status;
+}
+
+/* The arena: one allocation and one registration. */
 static int open_arena(ugds_st_store *store, uint64_t wanted_bytes,
                       struct ugds_st_error *err)
 {
 	const struct ugds_st_memory_ops *memory = &store->arena_memory;
-	uint64_t bytes = ugst_align_up(
-		wanted_bytes ? ugst_min(wanted_bytes, INT64_MAX / 2)
-			     : DEFAULT_ARENA_BYTES,
-		UGST_GPU_PAGE_BYTES);
-	size_t count = store->path.source_count;
 	void *arena = NULL;
-	uint64_t share;
+	uint64_t bytes;
 	int status;
 	int code;
 
-	if (count == 0)
+	if (store->path.source_count == 0)
 		return ugst_fail(err, UGDS_ST_NOT_FOUND,
 		                 "none of the manifest's devices is there");
 	status = take_arena_memory(store, err);
 	if (status)
 		return status;
+	bytes = arena_bytes(store, wanted_bytes);
 	code = memory->alloc(memory->ctx, bytes, UGST_GPU_PAGE_BYTES, &arena);
 	if (code)
 		return ugst_fail(err, UGDS_ST_NO_MEMORY,
@@ -224,16 +260,7 @@ static int open_arena(ugds_st_store *store, uint64_t wanted_bytes,
 	if (status)
 		return status;
 	store->arena_registered = true;
-	share = ugst_align_down(bytes / count, UGST_PAGE_BYTES);
-	for (size_t i = 0; i < count && status == UGDS_ST_OK; i++) {
-		struct ugst_source *source = &store->path.sources[i];
-		uint64_t slot_bytes = ugst_plan_entry_bytes(
-			ugst_queue_device(source->queue)->limits.command_bytes);
-
-		status = ugst_arena_init(&source->arena, arena, i * share,
-		                         share, slot_bytes, err);
-	}
-	return status;
+	return share_arena(store, err);
 }
 
 /* The copies of a shard whose volumes are there. */

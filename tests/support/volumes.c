@@ -218,7 +218,7 @@ struct volumes *volumes_new(const struct volumes_shape *shape)
 		ugst_calloc(shape->shard_count, sizeof(*volumes->shards));
 	for (unsigned i = 0; i < shape->volume_count; i++) {
 		start_volume(volumes, shape, i, &seed);
-		ends[i] = UGST_OBJECTS_OFF;
+		ends[i] = UGST_OBJECTS_OFF + shape->hole_bytes;
 	}
 	for (unsigned i = 0; i < shape->shard_count; i++) {
 		unsigned copies = shape->copy_count ? shape->copy_count : 1;

@@ -20,6 +20,7 @@ struct volumes_shape {
 	unsigned tensor_count; /* of each shard */
 	uint64_t max_tensor_bytes;
 	bool lead; /* data sections at multiples of 4096, else anywhere */
+	uint64_t hole_bytes; /* before the first object; a multiple of 1 MiB */
 };
 
 struct volumes_shard {

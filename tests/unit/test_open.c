@@ -2,6 +2,8 @@
 /* test_open.c - what a store refuses to open, and what it says. */
 #include "support/reading.h"
 
+#include "devices/ugds_compat_script.h"
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -249,6 +251,25 @@ static void small_arena(void **state)
 	reading_close(reading_open(volumes, &opts));
 }
 
+/* Who does not ask for a size gets one that does, also for many volumes of
+ * large commands. */
+static void default_arena(void **state)
+{
+	const struct volumes_shape shape = {.seed = 9,
+	                                    .volume_count = 4,
+	                                    .shard_count = 4,
+	                                    .tensor_count = 2,
+	                                    .max_tensor_bytes = 5000};
+	struct volumes *volumes = volumes_new(&shape);
+
+	(void)state;
+	ugst_compat_script_begin(&(struct ugst_compat_script){
+		.command_bytes = 8 * 1024 * 1024});
+	reading_close(reading_open(volumes, NULL));
+	ugst_compat_script_end();
+	volumes_free(volumes);
+}
+
 /* Memory of a caller's own: its struct is looked at before it is called. */
 static void bad_memory_ops(void **state)
 {
@@ -336,6 +357,7 @@ int main(void)
 		OPEN_TEST(wrong_provider),
 		OPEN_TEST(hint_is_no_permission),
 		OPEN_TEST(small_arena),
+		OPEN_TEST(default_arena),
 		OPEN_TEST(bad_memory_ops),
 		OPEN_TEST(locked_against_pruning),
 		OPEN_TEST(inspect_has_no_bytes),

@@ -48,6 +48,7 @@ static struct world {
 	unsigned setup_failures;
 	int submit_code; /* what batch_submit answers */
 	unsigned submit_failures;
+	bool kept; /* the memory, by a device that was lost */
 	unsigned setups;
 	unsigned destroys;
 } world;
@@ -162,7 +163,9 @@ static void end(void)
 	struct ugds_st_error err;
 
 	assert_int_equal(world.arena.free_count, world.arena.slot_count);
-	assert_int_equal(world.real->buf_deregister(world.memory).code, 0);
+	/* A lost device keeps what its commands may still write to. */
+	assert_int_equal(world.real->buf_deregister(world.memory).code,
+	                 world.kept ? UGST_UGDS_NOT_REGISTERED : 0);
 	assert_ok(ugst_queue_close(world.queue, false, &err), err);
 	assert_int_equal(ugst_compat_script_counts().violations, 0);
 	ugst_compat_script_end();
@@ -424,6 +427,69 @@ static void leaving_waits_for_direct_entries(void **state)
 	end();
 }
 
+/* The process is stopped, or nobody reads, for longer than a device may be
+ * silent: that was not the device's silence. It counts from the next look. */
+static void absence_is_no_silence(void **state)
+{
+	struct timespec nap = ugst_timespec(150 * UGST_NS_PER_MS);
+	struct client client;
+	struct ugds_st_error err = {0};
+
+	(void)state;
+	begin();
+	world.queue->silence_ns = 100 * UGST_NS_PER_MS;
+	join(&client, 1);
+	ugst_compat_script_fault(&(struct ugst_compat_fault){
+		.kind = UGST_COMPAT_LATE, .count = 1});
+	step(&client, 0);
+	(void)nanosleep(&nap, NULL);
+	step(&client, 0);
+	assert_ok(ugst_queue_check(world.queue, &err), err);
+	while (ugst_compat_script_release(0) == 0)
+		(void)sched_yield();
+	while (client.good < 1)
+		step(&client, 10 * UGST_NS_PER_MS);
+	client.left = 1;
+	ugst_compat_script_fault(&(struct ugst_compat_fault){
+		.kind = UGST_COMPAT_LATE, .count = 1});
+	while (ugst_queue_check(world.queue, NULL) == UGDS_ST_OK)
+		step(&client, 10 * UGST_NS_PER_MS);
+	ugst_queue_leave(&client.job);
+	assert_fails(ugst_queue_close(world.queue, false, &err),
+	             UGDS_ST_DEVICE_LOST, err);
+	assert_ok(ugst_queue_close(world.queue, true, &err), err);
+	world.queue = NULL;
+	ugst_compat_script_end();
+	ugst_compat_script_begin(&(struct ugst_compat_script){0});
+	ugst_arena_give(&world.arena, 0);
+	world.kept = true;
+	end();
+}
+
+/* A lent handle's batch outlives its call for as long as an entry of it is
+ * late, and not longer than it takes somebody to notice. */
+static void lent_batch_goes_with_the_last_entry(void **state)
+{
+	struct client client;
+	struct ugds_st_error err;
+
+	(void)state;
+	begin();
+	world.queue->device->lent = true;
+	join(&client, 1);
+	ugst_compat_script_fault(&(struct ugst_compat_fault){
+		.kind = UGST_COMPAT_LATE, .count = 1});
+	step(&client, 0);
+	ugst_queue_leave(&client.job);
+	assert_non_null(world.queue->batch.handle);
+	while (ugst_compat_script_release(0) == 0)
+		(void)sched_yield();
+	assert_ok(ugst_queue_drain_arena(world.queue, &world.arena, &err), err);
+	assert_null(world.queue->batch.handle);
+	world.queue->device->lent = false;
+	end();
+}
+
 /* Two stores share a device that is lost: one is given up, with its arena,
  * while the other's thread still reads events, some of which are the first's.
  */
@@ -467,6 +533,8 @@ int main(void)
 		cmocka_unit_test(busy_batch_and_a_deadline),
 		cmocka_unit_test(submit_is_busy),
 		cmocka_unit_test(leaving_waits_for_direct_entries),
+		cmocka_unit_test(absence_is_no_silence),
+		cmocka_unit_test(lent_batch_goes_with_the_last_entry),
 		cmocka_unit_test(arena_of_a_store_given_up),
 	};
 
