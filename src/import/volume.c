@@ -138,11 +138,32 @@ static int choose(struct ugst_volume *volume,
 	return status;
 }
 
+/* A slot that cannot be read is no valid one, and unreadable says why. */
+static int load_slot(struct ugst_volume *volume, unsigned slot,
+                     struct ugst_label *label_out, size_t *bytes_out,
+                     struct ugds_st_error *unreadable,
+                     struct ugds_st_error *err)
+{
+	struct ugds_st_error why = {0};
+
+	volume->states[slot] = UGST_SLOT_BLANK;
+	if (read_slot(volume, slot, bytes_out, unreadable) != UGDS_ST_OK) {
+		*bytes_out = 0;
+		return UGDS_ST_OK;
+	}
+	volume->states[slot] = ugst_slot_decode(volume->slots[slot], *bytes_out,
+	                                        label_out, &why);
+	/* Not a verdict on the slot. */
+	if (why.status == UGDS_ST_NO_MEMORY)
+		return ugst_fail_memory(err);
+	return UGDS_ST_OK;
+}
+
 int ugst_volume_load(struct ugst_volume *volume, struct ugds_st_error *err)
 {
 	struct ugst_label labels[UGST_SLOT_COUNT] = {{0}};
 	size_t bytes[UGST_SLOT_COUNT] = {0};
-	struct ugds_st_error slot_err = {0};
+	struct ugds_st_error unreadable = {0};
 	int status = UGDS_ST_OK;
 
 	ugst_label_free(&volume->label);
@@ -158,21 +179,17 @@ int ugst_volume_load(struct ugst_volume *volume, struct ugds_st_error *err)
 		if (!volume->slots[i])
 			return ugst_fail_memory(err);
 	}
-	for (unsigned i = 0; i < UGST_SLOT_COUNT && status == UGDS_ST_OK; i++) {
-		volume->states[i] = UGST_SLOT_DAMAGED;
-		memset(&slot_err, 0, sizeof(slot_err));
-		if (read_slot(volume, i, &bytes[i], &slot_err) == UGDS_ST_OK)
-			volume->states[i] =
-				ugst_slot_decode(volume->slots[i], bytes[i],
-			                         &labels[i], &slot_err);
-		else
-			bytes[i] = 0;
-		/* Not a verdict on the slot. */
-		if (slot_err.status == UGDS_ST_NO_MEMORY)
-			status = ugst_fail_memory(err);
-	}
+	for (unsigned i = 0; i < UGST_SLOT_COUNT && status == UGDS_ST_OK; i++)
+		status = load_slot(volume, i, &labels[i], &bytes[i],
+		                   &unreadable, err);
 	if (status == UGDS_ST_OK)
 		status = choose(volume, labels, bytes, err);
+	/* Nobody knows what the other slot holds. */
+	if (status == UGDS_ST_NOT_FOUND && unreadable.status) {
+		status = unreadable.status;
+		if (err)
+			*err = unreadable;
+	}
 	for (unsigned i = 0; i < UGST_SLOT_COUNT; i++)
 		ugst_label_free(&labels[i]);
 	return status;

@@ -39,11 +39,12 @@ void ugst_volume_close(struct ugst_volume *volume);
 /*
  * ugst_volume_load() - read both slots and take the label that counts.
  *
- * A slot that cannot be read counts as damaged. May be called again: under the
+ * A slot that cannot be read does not count. May be called again: under the
  * lock, what was read before it is read anew.
  *
  * Return: OK; NOT_FOUND (no label: names path); CORRUPT; UNSUPPORTED;
- * MISMATCH (the device is smaller than its volume); NO_MEMORY.
+ * MISMATCH (the device is smaller than its volume); IO (a slot cannot be read,
+ * and the other is none of ours); NO_MEMORY.
  */
 int ugst_volume_load(struct ugst_volume *volume, struct ugds_st_error *err);
 

@@ -61,18 +61,18 @@ void scene_free(struct scene *scene)
 
 const char *scene_path(struct scene *scene, const char *name)
 {
-	char *path = name[0] == '/' ? ugst_strdup(name)
-	                            : ugst_printf("%s/%s", scene->dir, name);
+	char path[1024];
 
-	assert_non_null(path);
+	(void)snprintf(path, sizeof(path), "%s%s%s",
+	               name[0] == '/' ? "" : scene->dir,
+	               name[0] == '/' ? "" : "/", name);
 	for (size_t i = 0; i < path_count; i++)
-		if (!strcmp(paths[i], path)) {
-			free(path);
+		if (!strcmp(paths[i], path))
 			return paths[i];
-		}
 	assert_true(path_count < UGST_COUNT(paths));
-	paths[path_count++] = path;
-	return path;
+	paths[path_count] = strdup(path);
+	assert_non_null(paths[path_count]);
+	return paths[path_count++];
 }
 
 void scene_write(const char *path, const void *data, size_t bytes)
