@@ -269,7 +269,6 @@ bool ugst_plan_peek(const struct ugst_plan *plan, struct ugst_entry *entry_out)
 	    .base = range->base,
 	    .buffer_off = range->buffer_off + plan->range_off,
 	    .commands = (uint32_t)ugst_div_up(bytes, plan->command_bytes),
-		.segment = UGST_ALL_SEGMENTS,
 	};
 	return true;
 }

@@ -119,14 +119,24 @@ static int settle_header(const ugds_st_store *store,
 		status = ugst_store_say(store, want, "header", err);
 		ugst_err_prefix(err, shard->name);
 	}
-	for (uint32_t i = 1; i < shard->copy_count && status; i++)
-		if (ugst_store_fetch(store, shard->copies[i].source,
-		                     shard->copies[i].device_off,
-		                     header_bytes(shard), bytes, "header",
-		                     NULL) == UGDS_ST_OK)
-			status = check_hash(store, shard, i, bytes, NULL)
-			                 ? status
-			                 : UGDS_ST_OK;
+	for (uint32_t i = 1; i < shard->copy_count && status; i++) {
+		struct ugds_st_error why;
+		int found = ugst_store_fetch(store, shard->copies[i].source,
+		                             shard->copies[i].device_off,
+		                             header_bytes(shard), bytes,
+		                             "header", &why);
+
+		if (found == UGDS_ST_OK)
+			found = check_hash(store, shard, i, bytes, &why);
+		/* Out of memory, busy: that says nothing of a copy. */
+		if (found == UGDS_ST_NO_MEMORY || found == UGDS_ST_BUSY) {
+			if (err)
+				*err = why;
+			return found;
+		}
+		if (found == UGDS_ST_OK)
+			return found;
+	}
 	return status;
 }
 

@@ -36,7 +36,7 @@ static bool peek(struct ugst_job *job, struct ugst_entry *entry_out)
 		.device_off = repair->device_off,
 		.bytes = repair->bytes,
 		.commands = 1,
-		.segment = repair->segment,
+		.again = true,
 	};
 	return true;
 }
@@ -45,10 +45,10 @@ static void take(struct ugst_job *job, const struct ugst_entry *entry)
 {
 	struct ugst_lane *lane = (struct ugst_lane *)job;
 
-	if (entry->segment == UGST_ALL_SEGMENTS)
-		ugst_plan_advance(&lane->plan, entry);
-	else
+	if (entry->again)
 		lane->repair_count--;
+	else
+		ugst_plan_advance(&lane->plan, entry);
 }
 
 /* ------------------------------------------------------- wants that are over
@@ -186,20 +186,6 @@ static struct part part_of(const struct ugst_segment *segment,
 	return (struct part){from, from < to ? to - from : 0};
 }
 
-/* Segments that an entry is for. */
-static void segments_of(const struct ugst_lane *lane,
-                        const struct ugst_entry *entry, size_t *first_out,
-                        size_t *end_out)
-{
-	if (entry->segment == UGST_ALL_SEGMENTS) {
-		ugst_plan_segments(&lane->plan, entry->device_off, entry->bytes,
-		                   first_out, end_out);
-	} else {
-		*first_out = entry->segment;
-		*end_out = entry->segment + 1;
-	}
-}
-
 static void copy_out(struct ugst_lane *lane, const struct ugst_done *done,
                      const struct ugst_segment *segment, struct part part,
                      uint32_t slot)
@@ -235,7 +221,8 @@ static void unload(struct ugst_lane *lane, const struct ugst_done *done)
 	size_t first;
 	size_t end;
 
-	segments_of(lane, &done->entry, &first, &end);
+	ugst_plan_segments(&lane->plan, done->entry.device_off,
+	                   done->entry.bytes, &first, &end);
 	for (size_t i = first; i < end; i++) {
 		const struct ugst_segment *segment = &lane->plan.segments[i];
 		struct part part = part_of(segment, &done->entry);
@@ -258,7 +245,8 @@ static void landed(struct ugst_lane *lane, const struct ugst_entry *entry)
 	size_t first;
 	size_t end;
 
-	segments_of(lane, entry, &first, &end);
+	ugst_plan_segments(&lane->plan, entry->device_off, entry->bytes, &first,
+	                   &end);
 	for (size_t i = first; i < end; i++) {
 		const struct ugst_segment *segment = &lane->plan.segments[i];
 		struct part part = part_of(segment, entry);
@@ -270,13 +258,54 @@ static void landed(struct ugst_lane *lane, const struct ugst_entry *entry)
 	}
 }
 
-/* Read [off, end) again for one segment, in pieces; the first is read first.
- * Queue's lock held. */
-static void add_repairs(struct ugst_lane *lane, size_t segment, uint64_t off,
-                        uint64_t end, uint64_t piece_bytes)
+/* Is any want that is not over in an entry's blocks? */
+static bool is_wanted(const struct ugst_lane *lane,
+                      const struct ugst_entry *entry)
 {
-	while (end > off) {
-		uint64_t bytes = (end - off) % piece_bytes;
+	size_t first;
+	size_t end;
+
+	ugst_plan_segments(&lane->plan, entry->device_off, entry->bytes, &first,
+	                   &end);
+	for (size_t i = first; i < end; i++) {
+		const struct ugst_segment *segment = &lane->plan.segments[i];
+
+		if (part_of(segment, entry).bytes &&
+		    !lane->wants[segment->request].over)
+			return true;
+	}
+	return false;
+}
+
+/* A block cannot be read: those fail whose block it is. */
+static void fail_block(struct ugst_lane *lane, const struct ugst_entry *entry)
+{
+	size_t first;
+	size_t end;
+
+	ugst_plan_segments(&lane->plan, entry->device_off, entry->bytes, &first,
+	                   &end);
+	for (size_t i = first; i < end; i++) {
+		const struct ugst_segment *segment = &lane->plan.segments[i];
+		struct ugst_want *want = &lane->wants[segment->request];
+
+		if (part_of(segment, entry).bytes == 0 || want->over)
+			continue;
+		want->source = lane->source_index;
+		want->failed_off = entry->device_off;
+		want_over(lane, segment->request, UGDS_ST_IO);
+	}
+}
+
+/* Read an entry again in pieces, the first one first. */
+static void add_repairs(struct ugst_lane *lane, const struct ugst_entry *entry,
+                        uint64_t piece_bytes)
+{
+	uint64_t end = entry->device_off + entry->bytes;
+
+	ugst_queue_lock(lane->source->queue);
+	while (end > entry->device_off) {
+		uint64_t bytes = (end - entry->device_off) % piece_bytes;
 		struct ugst_repair *grown;
 
 		if (bytes == 0)
@@ -284,64 +313,30 @@ static void add_repairs(struct ugst_lane *lane, size_t segment, uint64_t off,
 		grown = ugst_grow(lane->repairs, lane->repair_count,
 		                  &lane->repair_capacity, sizeof(*grown));
 		if (!grown)
-			return; /* the want stays unfulfilled, and fails */
+			break; /* wants stay unfulfilled, and fail */
 		lane->repairs = grown;
 		end -= bytes;
-		grown[lane->repair_count++] = (struct ugst_repair){
-			.device_off = end,
-			.bytes = bytes,
-			.segment = segment,
-		};
+		grown[lane->repair_count++] = (struct ugst_repair){end, bytes};
 	}
+	ugst_queue_unlock(lane->source->queue);
 }
 
-/* An entry as planned failed: read each segment's blocks again by themselves,
- * one command at a time, so that only those fail whose own blocks do. */
-static void repair_all(struct ugst_lane *lane, const struct ugst_entry *entry)
+/* An entry failed. If it was as planned, it is read again one command at a
+ * time; what fails then is halved until one block is left. */
+static void entry_failed(struct ugst_lane *lane, const struct ugst_entry *entry)
 {
 	const struct ugst_ugds_limits *limits = limits_of(lane);
-	uint64_t entry_end = entry->device_off + entry->bytes;
-	size_t first;
-	size_t end;
+	uint64_t half_bytes = ugst_align_up(ugst_div_up(entry->bytes, 2),
+	                                    limits->lba_bytes);
 
-	segments_of(lane, entry, &first, &end);
-	ugst_queue_lock(lane->source->queue);
-	for (size_t i = end; i-- > first;) {
-		const struct ugst_segment *segment = &lane->plan.segments[i];
-		struct part part = part_of(segment, entry);
-		uint64_t part_end = part.device_off + part.bytes;
-
-		if (part.bytes == 0 || lane->wants[segment->request].over)
-			continue;
-		add_repairs(lane, i,
-		            ugst_align_down(part.device_off, limits->lba_bytes),
-		            ugst_min(ugst_align_up(part_end, limits->lba_bytes),
-		                     entry_end),
-		            limits->command_bytes);
-	}
-	ugst_queue_unlock(lane->source->queue);
-}
-
-/* A repair failed: halve it until one block is left, which is the one. */
-static void repair_half(struct ugst_lane *lane, const struct ugst_entry *entry)
-{
-	size_t index = lane->plan.segments[entry->segment].request;
-	uint32_t lba_bytes = limits_of(lane)->lba_bytes;
-	uint64_t end = entry->device_off + entry->bytes;
-	struct ugst_want *want = &lane->wants[index];
-
-	if (want->over)
+	if (!is_wanted(lane, entry))
 		return;
-	if (entry->bytes == lba_bytes) {
-		want->source = lane->source_index;
-		want->failed_off = entry->device_off;
-		want_over(lane, index, UGDS_ST_IO);
-		return;
-	}
-	ugst_queue_lock(lane->source->queue);
-	add_repairs(lane, entry->segment, entry->device_off, end,
-	            ugst_align_up(ugst_div_up(entry->bytes, 2), lba_bytes));
-	ugst_queue_unlock(lane->source->queue);
+	if (!entry->again)
+		add_repairs(lane, entry, limits->command_bytes);
+	else if (entry->bytes > limits->lba_bytes)
+		add_repairs(lane, entry, half_bytes);
+	else
+		fail_block(lane, entry);
 }
 
 /* The device has written what the memory cannot make visible. */
@@ -351,7 +346,8 @@ static void unseen(struct ugst_lane *lane, const struct ugst_done *done,
 	size_t first;
 	size_t end;
 
-	segments_of(lane, &done->entry, &first, &end);
+	ugst_plan_segments(&lane->plan, done->entry.device_off,
+	                   done->entry.bytes, &first, &end);
 	for (size_t i = first; i < end; i++) {
 		const struct ugst_segment *segment = &lane->plan.segments[i];
 		struct ugst_want *want = &lane->wants[segment->request];
@@ -374,14 +370,11 @@ static void entry_over(struct ugst_lane *lane, const struct ugst_done *done,
 	count_up(&counters->entries, 1);
 	count_up(&counters->commands, done->entry.commands);
 	count_up(&counters->device_bytes, done->entry.bytes);
-	if (done->entry.segment != UGST_ALL_SEGMENTS)
+	if (done->entry.again)
 		count_up(&counters->retries, 1);
 	if (done->status) {
 		give_slot(lane, done->slot);
-		if (done->entry.segment == UGST_ALL_SEGMENTS)
-			repair_all(lane, &done->entry);
-		else
-			repair_half(lane, &done->entry);
+		entry_failed(lane, &done->entry);
 	} else if (fence_code) {
 		unseen(lane, done, fence_code);
 	} else if (done->entry.base) {

@@ -9,11 +9,10 @@
 #include "base/common.h"
 #include "verbs/transfer.h"
 
-/* Blocks of one segment that are read again, staged. */
+/* Blocks that are read again, staged. */
 struct ugst_repair {
 	uint64_t device_off;
 	uint64_t bytes;
-	size_t segment;
 };
 
 struct ugst_lane {

@@ -367,6 +367,8 @@ UGST_API int ugds_st_open(const char *manifest_path,
 {
 	struct ugds_st_open_opts opts;
 	struct ugst_manifest manifest = {0};
+	/* What fails and is then found elsewhere is not the caller's to see. */
+	struct ugds_st_error why = {0};
 	ugds_st_store *store = NULL;
 	int status;
 
@@ -382,10 +384,12 @@ UGST_API int ugds_st_open(const char *manifest_path,
 	if (status)
 		return status;
 	store = ugst_store_new();
-	status = store ? fill_store(store, &opts, &manifest, err)
-	               : ugst_fail_memory(err);
+	status = store ? fill_store(store, &opts, &manifest, &why)
+	               : ugst_fail_memory(&why);
 	ugst_manifest_free(&manifest);
 	if (status) {
+		if (err)
+			*err = why;
 		/* A device lost while it is opened can only be abandoned. */
 		if (ugds_st_close(store, 0, NULL))
 			(void)ugds_st_close(store, UGDS_ST_CLOSE_ABANDON, NULL);

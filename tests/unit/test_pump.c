@@ -63,7 +63,6 @@ static bool peek(struct ugst_job *job, struct ugst_entry *entry_out)
 		.base = client->base,
 		.buffer_off = (SLOTS / 2 - 1 + client->left) * ENTRY_BYTES,
 		.commands = ENTRY_COMMANDS,
-		.segment = UGST_ALL_SEGMENTS,
 	};
 	return client->left > 0;
 }

@@ -204,6 +204,46 @@ static void damaged_copy(void **state)
 	reading_close(store);
 }
 
+/* What went wrong on the way to a success is nobody's business: err stays. */
+static void success_leaves_err_alone(void **state)
+{
+	struct volumes *volumes = *state;
+	const struct volumes_shard *shard = &volumes->shards[2];
+	struct ugds_st_open_opts opts = UGDS_ST_OPEN_OPTS_INIT;
+	struct ugds_st_error untouched;
+	struct ugds_st_error err;
+	ugds_st_array *array;
+	ugds_st_store *store;
+
+	memset(&untouched, 0x77, sizeof(untouched));
+	err = untouched;
+	flip(volumes->devices[shard->volume], shard->volume_off + 10);
+	assert_int_equal(ugds_st_open(volumes->manifest, NULL, &store, &err),
+	                 UGDS_ST_OK);
+	assert_memory_equal(&err, &untouched, sizeof(err));
+	ugst_compat_script_fault(&(struct ugst_compat_fault){
+		.kind = UGST_COMPAT_FAIL, .device_id = device_id(volumes, 0)});
+	for (size_t i = 0; i < 12; i++) {
+		assert_int_equal(ugds_st_get_tensors(
+					 store,
+					 (const ugds_st_tensor *const[]){
+						 ugds_st_at(store, 8 * i + 1)},
+					 1, 0, NULL, &array, &err),
+		                 UGDS_ST_OK);
+		assert_memory_equal(&err, &untouched, sizeof(err));
+		ugds_st_array_free(array);
+	}
+	reading_close(store);
+	/* A hint that leads nowhere, and another that does. */
+	assert_int_equal(unlink(volumes->devices[0]), 0);
+	ugst_compat_script_heal();
+	opts.flags = UGDS_ST_OPEN_DEGRADED_OK;
+	assert_int_equal(ugds_st_open(volumes->manifest, &opts, &store, &err),
+	                 UGDS_ST_OK);
+	assert_memory_equal(&err, &untouched, sizeof(err));
+	reading_close(store);
+}
+
 #define COPIES_TEST(name) \
 	cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
@@ -216,6 +256,7 @@ int main(void)
 		COPIES_TEST(lost_device_falls_back),
 		COPIES_TEST(missing_volume),
 		COPIES_TEST(damaged_copy),
+		COPIES_TEST(success_leaves_err_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include "support/reading.h"
 
 #include <stdatomic.h>
+#include <sys/stat.h>
 
 #include "base/units.h"
 #include "devices/ugds_compat_script.h"
@@ -129,11 +130,12 @@ struct world {
 /* A call: with memory for all but one allocation it is OK or NO_MEMORY. */
 typedef int (*call_fn)(struct world *world, struct ugds_st_error *err);
 
-/* Until a run in which no allocation was left to fail. */
-static void sweep(struct world *world, const char *what, call_fn call)
+/* From the nth allocation until a run in which none was left to fail. Return:
+ * how many there are. */
+static long sweep_from(struct world *world, const char *what, call_fn call,
+                       long nth)
 {
 	bool refused = false;
-	long nth = 0;
 	bool failed;
 
 	do {
@@ -141,7 +143,7 @@ static void sweep(struct world *world, const char *what, call_fn call)
 		long before = atomic_load(&live);
 		int status;
 
-		atomic_store(&countdown, ++nth);
+		atomic_store(&countdown, nth);
 		status = call(world, &err);
 		failed = atomic_load(&countdown) == 0;
 		atomic_store(&countdown, 0);
@@ -156,8 +158,15 @@ static void sweep(struct world *world, const char *what, call_fn call)
 		refused |= status == UGDS_ST_NO_MEMORY;
 		if (!failed)
 			assert_int_equal(status, UGDS_ST_OK);
+		nth += failed;
 	} while (failed);
 	assert_true(refused);
+	return nth;
+}
+
+static void sweep(struct world *world, const char *what, call_fn call)
+{
+	(void)sweep_from(world, what, call, 1);
 }
 
 static int open_and_close(struct world *world, struct ugds_st_error *err)
@@ -305,15 +314,63 @@ static void sweep_async(struct world *world)
 	world->store = store;
 }
 
+/* One of two mirrors fails every read after its label: headers and tensors
+ * come from the other. */
+static int open_and_read_mirror(struct world *world, struct ugds_st_error *err)
+{
+	struct ugst_compat_fault fault = {.kind = UGST_COMPAT_FAIL,
+	                                  .device_off = UGST_OBJECTS_OFF,
+	                                  .device_bytes = UGST_GIB};
+	struct ugds_st_error close_err;
+	struct stat st;
+	int status;
+
+	assert_int_equal(stat(world->volumes->devices[0], &st), 0);
+	fault.device_id = st.st_ino;
+	ugst_compat_script_fault(&fault);
+	status = ugds_st_open(world->volumes->manifest, NULL, &world->store,
+	                      err);
+	for (size_t i = 0; i < world->count && !status; i++)
+		world->reads[i].tensor = ugds_st_at(world->store, i);
+	if (status == UGDS_ST_OK) {
+		status = read_list(world, err);
+		assert_ok(ugds_st_close(world->store, 0, &close_err),
+		          close_err);
+	}
+	ugst_compat_script_heal();
+	return status;
+}
+
+/* @from: what comes before is as without mirrors. */
+static void sweep_mirror(long from)
+{
+	struct volumes_shape mirrored = small;
+	struct world world = {0};
+
+	mirrored.copy_count = 2;
+	world.volumes = volumes_new(&mirrored);
+	world.store = reading_open(world.volumes, NULL);
+	world.count = ugds_st_count(world.store);
+	world.reads = reading_list(world.store);
+	reading_close(world.store);
+	ugst_compat_script_begin(&(struct ugst_compat_script){0});
+	(void)sweep_from(&world, "open and read a mirror", open_and_read_mirror,
+	                 from);
+	ugst_compat_script_end();
+	reading_free(world.reads, world.count);
+	volumes_free(world.volumes);
+}
+
 static void every_allocation_fails_once(void **state)
 {
 	struct cjson_hooks hooks = {__wrap_malloc, __wrap_free};
 	struct world world = {0};
+	long open_count;
 
 	(void)state;
 	cJSON_InitHooks(&hooks);
 	world.volumes = volumes_new(&small);
-	sweep(&world, "open", open_and_close);
+	open_count = sweep_from(&world, "open", open_and_close, 1);
 	world.store = reading_open(world.volumes, NULL);
 	world.count = ugds_st_count(world.store);
 	world.reads = reading_list(world.store);
@@ -324,6 +381,7 @@ static void every_allocation_fails_once(void **state)
 	sweep(&world, "verify", verify);
 	sweep(&world, "register", register_memory);
 	sweep_async(&world);
+	sweep_mirror(open_count);
 	reading_free(world.reads, world.count);
 	reading_close(world.store);
 	volumes_free(world.volumes);

@@ -22,12 +22,19 @@
 #define CANARY 0x5a
 #define ROUNDS 15
 
-static const struct volumes_shape shape = {
-	.seed = 77,
-	.volume_count = 2,
-	.shard_count = 3,
-	.tensor_count = 40,
-	.max_tensor_bytes = 700000,
+/* Without and with mirrors. */
+static const struct volumes_shape shapes[] = {
+	{.seed = 77,
+         .volume_count = 2,
+         .shard_count = 3,
+         .tensor_count = 40,
+         .max_tensor_bytes = 700000},
+	{.seed = 78,
+         .volume_count = 3,
+         .copy_count = 2,
+         .shard_count = 3,
+         .tensor_count = 30,
+         .max_tensor_bytes = 700000},
 };
 
 struct round {
@@ -237,7 +244,7 @@ static void one_round(struct round *round)
 	round->memory.max_asks = (unsigned)below(round, 4);
 	if (async)
 		opts.memory = &round->memory.ops;
-	opts.arena_bytes = once_in(round, 2) ? 4194304 : 0;
+	opts.arena_bytes = once_in(round, 2) ? 6 * UGST_MIB : 0;
 	round->store = reading_open(round->volumes, &opts);
 	assert_ok(ugds_st_register(round->store, round->bytes, MEMORY_BYTES, 0,
 	                           &round->buffer, &err),
@@ -265,19 +272,23 @@ static void rounds(void **state)
 	int first = from ? atoi(from) : 0;
 	int count = wanted ? atoi(wanted) : ROUNDS;
 	struct round *round = ugst_calloc(1, sizeof(*round));
+	struct volumes *volumes[UGST_COUNT(shapes)];
 
 	(void)state;
-	round->volumes = volumes_new(&shape);
+	for (size_t i = 0; i < UGST_COUNT(shapes); i++)
+		volumes[i] = volumes_new(&shapes[i]);
 	round->bytes = ugst_alloc_aligned(MEMORY_BYTES, 65536);
 	assert_non_null(round->bytes);
 	for (int i = first; i < first + count; i++) {
 		round->seed = (uint64_t)i * 7919 + 1;
 		if (wanted)
 			fprintf(stderr, "round %d\n", i);
+		round->volumes = volumes[i % 2];
 		one_round(round);
 	}
 	free(round->bytes);
-	volumes_free(round->volumes);
+	for (size_t i = 0; i < UGST_COUNT(shapes); i++)
+		volumes_free(volumes[i]);
 	free(round);
 }
 
