@@ -227,8 +227,8 @@ char *ugst_escape(const char *name, size_t name_bytes, char *out,
 	for (size_t at = 0; at < name_bytes;) {
 		char form[8];
 		size_t form_bytes;
-		size_t taken =
-		    escape_one(name + at, name_bytes - at, form, &form_bytes);
+		size_t taken = escape_one(name + at, name_bytes - at, form,
+		                          &form_bytes);
 
 		/* Room for "..." and NUL must stay. */
 		if (used + form_bytes + 4 > out_bytes) {

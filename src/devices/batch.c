@@ -80,12 +80,11 @@ int ugst_batch_setup(struct ugst_batch *batch, struct ugds_st_error *err)
 		return ugst_fail_ugds(err, UGDS_ST_BUSY, error.code,
 		                      "%s: the lent handle's batch is in use",
 		                      device->path);
-	return ugst_fail_ugds(err,
-	                      error.code == UGST_UGDS_INTERNAL_ERROR
-	                              ? UGDS_ST_NO_MEMORY
-	                              : UGDS_ST_DEVICE_LOST,
-	                      error.code, "%s: no batch can be set up",
-	                      device->path);
+	return ugst_fail_ugds(
+		err,
+		error.code == UGST_UGDS_INTERNAL_ERROR ? UGDS_ST_NO_MEMORY
+						       : UGDS_ST_DEVICE_LOST,
+		error.code, "%s: no batch can be set up", device->path);
 }
 
 void ugst_batch_destroy(struct ugst_batch *batch)

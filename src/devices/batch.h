@@ -30,7 +30,7 @@ struct ugst_flight {
 	uint32_t slot;
 	struct ugst_entry entry;
 	uint64_t submitted_ns; /* on the batch's clock */
-	bool live;   /* its event has not come */
+	bool live;             /* its event has not come */
 	bool broken; /* its event came, and the batch must go before it */
 };
 

@@ -344,9 +344,8 @@ void ugst_pump_once(struct ugst_queue *queue, uint64_t until_ns)
  * event came while a Submit had not returned waits for its renewal. */
 static bool can_pump(const struct ugst_queue *queue)
 {
-	return !queue->collecting &&
-	       (queue->batch.window.in_flight ||
-	        ugst_batch_must_renew(&queue->batch));
+	return !queue->collecting && (queue->batch.window.in_flight ||
+	                              ugst_batch_must_renew(&queue->batch));
 }
 
 unsigned ugst_queue_wait(struct ugst_job *job, struct ugst_done *done_out,

@@ -38,8 +38,8 @@ void ugst_pump_wake_one(struct ugst_queue *queue);
 /*
  * ugst_pump_once() - collect events for everybody, as the holder of the baton.
  *
- * Nobody may hold it, and something must be in flight or broken. The lock is let go over
- * the wait, which ends by until_ns.
+ * Nobody may hold it, and something must be in flight or broken. The lock is
+ * let go over the wait, which ends by until_ns.
  */
 void ugst_pump_once(struct ugst_queue *queue, uint64_t until_ns);
 

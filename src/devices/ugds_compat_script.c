@@ -148,7 +148,7 @@ static bool matches(const struct ugst_compat_fault *fault,
 static void taken(struct ugst_compat_command *command)
 {
 	static const struct ugst_compat_fault lose = {
-	    .kind = UGST_COMPAT_LOSE,
+		.kind = UGST_COMPAT_LOSE,
 	};
 
 	command->number = script.taken_count++;
@@ -187,7 +187,7 @@ static bool run(struct ugst_compat_command *command)
 {
 	static const struct ugst_compat_fault none;
 	const struct ugst_compat_fault *fault =
-	    command->fault ? command->fault : &none;
+		command->fault ? command->fault : &none;
 
 	switch (fault->kind) {
 	case UGST_COMPAT_FAIL:
@@ -210,7 +210,7 @@ static bool run(struct ugst_compat_command *command)
 	ugst_compat_read(command);
 	if (fault->kind == UGST_COMPAT_SHORT)
 		command->got_bytes =
-		    ugst_min(command->got_bytes, fault->short_bytes);
+			ugst_min(command->got_bytes, fault->short_bytes);
 	else if (fault->kind == UGST_COMPAT_CORRUPT)
 		command->memory[command->bytes / 2] ^= 0xFF;
 	return true;
@@ -351,17 +351,18 @@ void ugst_compat_script_begin(const struct ugst_compat_script *config)
 	script.taken_count = 0;
 	memset(&ugst_compat_counted, 0, sizeof(ugst_compat_counted));
 	script.hooks = (struct ugst_compat_hooks){
-	    .limits = limits,
-	    .reset_device = reset_device,
-	    .submit = submit,
-	    .queued = ugst_compat_judge,
-	    .taken = taken,
-	    .run = run,
-	    .finished = finished,
-	    .polled = polled,
-	    .broke = ugst_compat_broke,
-	    .fail_early = true,
-	    .destroy_ms = config->destroy_ms ? config->destroy_ms : DESTROY_MS,
+		.limits = limits,
+		.reset_device = reset_device,
+		.submit = submit,
+		.queued = ugst_compat_judge,
+		.taken = taken,
+		.run = run,
+		.finished = finished,
+		.polled = polled,
+		.broke = ugst_compat_broke,
+		.fail_early = true,
+		.destroy_ms =
+			config->destroy_ms ? config->destroy_ms : DESTROY_MS,
 	};
 	ugst_compat.hooks = &script.hooks;
 	pthread_mutex_unlock(&ugst_compat.lock);

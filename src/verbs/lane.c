@@ -326,8 +326,8 @@ static void add_repairs(struct ugst_lane *lane, const struct ugst_entry *entry,
 static void entry_failed(struct ugst_lane *lane, const struct ugst_entry *entry)
 {
 	const struct ugst_ugds_limits *limits = limits_of(lane);
-	uint64_t half_bytes = ugst_align_up(ugst_div_up(entry->bytes, 2),
-	                                    limits->lba_bytes);
+	uint64_t half_bytes =
+		ugst_align_up(ugst_div_up(entry->bytes, 2), limits->lba_bytes);
 
 	if (!is_wanted(lane, entry))
 		return;

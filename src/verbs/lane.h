@@ -53,8 +53,8 @@ bool ugst_lane_step(struct ugst_lane *lane, uint64_t wait_ns);
 /*
  * ugst_lane_close() - leave the queue, wait for copies.
  *
- * Staged entries in flight become nobody's. Copies on a caller's stream are left to
- * the source. A zeroed lane is fine.
+ * Staged entries in flight become nobody's. Copies on a caller's stream are
+ * left to the source. A zeroed lane is fine.
  */
 void ugst_lane_close(struct ugst_lane *lane);
 

@@ -95,8 +95,8 @@ static const struct written {
 } written[] = {
 	{"ext4", "mkfs.ext4 -q -F $D", "ext4 file system at byte 1080", false},
 	{"vfat", "mkfs.vfat $D", "vfat file system", false},
-	{"xfs", "mkfs.xfs --unsupported -q -f $D",
-         "xfs file system at byte 0", false},
+	{"xfs", "mkfs.xfs --unsupported -q -f $D", "xfs file system at byte 0",
+         false},
 	{"GPT", "echo size=8MiB | sfdisk -q -X gpt $D", "partition", true},
 	{"DOS", "echo size=8MiB | sfdisk -q -X dos $D", "partition", true},
 	{"swap", "mkswap $D", "swap signature", false},

@@ -263,8 +263,8 @@ static void default_arena(void **state)
 	struct volumes *volumes = volumes_new(&shape);
 
 	(void)state;
-	ugst_compat_script_begin(&(struct ugst_compat_script){
-		.command_bytes = 8 * 1024 * 1024});
+	ugst_compat_script_begin(
+		&(struct ugst_compat_script){.command_bytes = 8 * 1024 * 1024});
 	reading_close(reading_open(volumes, NULL));
 	ugst_compat_script_end();
 	volumes_free(volumes);
