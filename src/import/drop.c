@@ -184,10 +184,30 @@ static bool has_records(const struct drop *drop)
 	return false;
 }
 
+/*
+ * Without a manifest: one may have been unlinked just now by a run that was
+ * killed before that was durable, and would come back to find its objects gone.
+ * The records say in which folder. Best effort: it may be another machine's.
+ */
+static void sync_hints(const struct drop *drop)
+{
+	for (size_t i = 0; i < drop->set.count; i++) {
+		const struct ugst_catalog *catalog =
+			&drop->set.members[i].volume->label.catalog;
+
+		for (size_t k = 0; k < catalog->record_count; k++) {
+			const struct ugst_record *record = &catalog->records[k];
+
+			if (ugst_uuid_equal(&record->checkpoint, &drop->uuid))
+				ugst_publication_sync_folder(&drop->env,
+				                             record->manifest);
+		}
+	}
+}
+
 /* All that can be refused, before anything changes. */
 static int prepare(struct drop *drop, struct ugds_st_error *err)
 {
-	char text[UGST_UUID_TEXT_BYTES];
 	int status = UGDS_ST_OK;
 
 	if (drop->opts->manifest) {
@@ -214,24 +234,27 @@ static int prepare(struct drop *drop, struct ugds_st_error *err)
 		if (drop->opts->manifest)
 			status = check_newer(drop, drop->set.members[i].volume,
 			                     err);
+	return status;
+}
+
+static int drop_in_order(struct drop *drop, struct ugds_st_error *err)
+{
+	char text[UGST_UUID_TEXT_BYTES];
+
+	/* 1. Locks: the manifest's folder, then the volumes by UUID, each
+	 * without readers. Nothing is written yet. */
+	int status = prepare(drop, err);
+
+	/* 2. What the labels say becomes durable; slots that a cut commit
+	 * left unequal become equal. */
+	for (size_t i = 0; i < drop->set.count && status == UGDS_ST_OK; i++)
+		status = ugst_volume_begin(drop->set.members[i].volume, err);
 	if (status == UGDS_ST_OK && !drop->opts->manifest && !has_records(drop))
 		status = ugst_fail(err, UGDS_ST_NOT_FOUND,
 		                   "%s: expected records of checkpoint %s, "
 		                   "found none",
 		                   drop->set.members[0].volume->dev->path,
 		                   ugst_uuid_text(&drop->uuid, text));
-	return status;
-}
-
-static int drop_in_order(struct drop *drop, struct ugds_st_error *err)
-{
-	/* 1. Locks: the manifest's folder, then the volumes by UUID, each
-	 * without readers. Nothing is written yet. */
-	int status = prepare(drop, err);
-
-	/* 2. Slots that a cut commit left unequal become equal. */
-	for (size_t i = 0; i < drop->set.count && status == UGDS_ST_OK; i++)
-		status = ugst_volume_begin(drop->set.members[i].volume, err);
 
 	/* 3. What refers to the objects goes first, durably: the manifest that
 	 * is removed; or, for prune, an older one that the disk may still
@@ -242,6 +265,9 @@ static int drop_in_order(struct drop *drop, struct ugds_st_error *err)
 					   &drop->env, &drop->publication, err)
 		                 : ugst_publication_sync(
 					   &drop->env, &drop->publication, err);
+
+	if (status == UGDS_ST_OK && !drop->opts->manifest)
+		sync_hints(drop);
 
 	/* 4. The records, volume by volume. A run that is cut here leaves
 	 * records that the next one drops. */

@@ -174,8 +174,12 @@ static int import_in_order(struct ugst_job *job, struct ugds_st_error *err)
 	 * with checkpoint, volumes or space leaves everything as it was. */
 	int status = prepare(job, err);
 
-	if (status != UGDS_ST_OK || job->unchanged)
+	if (status != UGDS_ST_OK)
 		return status;
+	/* Whoever published this may have been killed before it was durable,
+	 * and success is to mean that it is. */
+	if (job->unchanged)
+		return ugst_publication_sync(&job->env, &job->publication, err);
 
 	/* 2a. Slots that a cut commit left unequal become equal. Then say
 	 * which objects are in use, and that those of cut imports are not,

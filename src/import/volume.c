@@ -236,19 +236,19 @@ int ugst_volume_begin(struct ugst_volume *volume, struct ugds_st_error *err)
 		                 "knows in full, found one of a newer "
 		                 "library, which may be read only",
 		                 path);
-	if (!volume->unequal)
-		return UGDS_ST_OK;
-	/* The newer slot may not be durable yet: whoever wrote it was cut
-	 * before its flush. Only then may the older one be overwritten. */
+	/* What was read may not be durable yet, whether the slots differ or
+	 * not: whoever wrote it was killed before its flush. Without this both
+	 * slots could be lost at once. */
+	status = ugst_blockdev_flush(volume->dev, err);
+	if (status != UGDS_ST_OK || !volume->unequal)
+		return status;
 	bytes = UGST_SLOT_HEADER_BYTES +
 	        (size_t)ugst_align_up(
 			ugst_slot_catalog_bytes(volume->slots[volume->current]),
 			UGST_SLOT_HEADER_BYTES);
-	status = ugst_blockdev_flush(volume->dev, err);
-	if (status == UGDS_ST_OK)
-		status = ugst_blockdev_write(volume->dev,
-		                             volume->slots[volume->current],
-		                             bytes, slot_off(other), err);
+	status =
+		ugst_blockdev_write(volume->dev, volume->slots[volume->current],
+	                            bytes, slot_off(other), err);
 	if (status == UGDS_ST_OK)
 		status = ugst_blockdev_flush(volume->dev, err);
 	if (status == UGDS_ST_OK)

@@ -60,7 +60,8 @@ int ugst_volume_check(const struct ugst_import_env *env,
 
 /*
  * ugst_volume_begin() - last step before changes: may this library write this
- * label at all, and are its slots equal? Repairs the older one.
+ * label at all, is it durable, and are its slots equal? Flushes, and repairs
+ * the older slot.
  *
  * Return: OK; UNSUPPORTED (made by a newer library); IO.
  */

@@ -11,6 +11,7 @@ bool ugst_namepool_reserve(struct ugst_namepool *pool, size_t bytes)
 
 	if (!names)
 		return false;
+	pool->moved |= pool->bytes && names != pool->names;
 	pool->names = names;
 	pool->capacity = bytes;
 	return true;

@@ -3,8 +3,8 @@
  * namepool.h - names one behind the other, each ended by a NUL that is not
  * counted.
  *
- * The pool moves while it grows. Who fills it keeps lengths only, and walks
- * over the names in their order once the pool has stopped moving.
+ * The pool may move while it grows. Who fills it keeps lengths, and walks over
+ * the names in their order once the pool has stopped moving.
  */
 #ifndef UGST_NAMEPOOL_H
 #define UGST_NAMEPOOL_H
@@ -16,6 +16,7 @@ struct ugst_namepool {
 	char *names; /* free() it */
 	size_t bytes;
 	size_t capacity;
+	bool moved; /* since there was a first name */
 };
 
 /* Room for bytes in all. false: out of memory, the pool is as before. */

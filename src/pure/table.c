@@ -11,7 +11,7 @@
 #include "pure/table.h"
 
 /* Look-ups in flight: enough to hide a cache miss behind the others. */
-#define PREFETCH_DISTANCE 12u
+#define PREFETCH_DISTANCE 24u
 
 /* What a shard's tensors point into. */
 struct pools {

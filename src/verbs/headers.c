@@ -203,14 +203,21 @@ int ugst_headers_load(ugds_st_store *store,
                       const struct ugst_manifest *manifest,
                       struct ugds_st_error *err)
 {
+	const char **names = ugst_calloc(store->shard_count, sizeof(*names));
 	struct group group = {0};
 	int status = UGDS_ST_OK;
 
 	store->table = ugst_table_new();
-	if (!store->table)
+	if (!store->table || !names) {
+		free(names);
 		return ugst_fail_memory(err);
+	}
+	for (size_t i = 0; i < store->shard_count; i++)
+		names[i] = store->shards[i].name;
+	ugst_table_name_shards(store->table, names);
 	while (group.first < store->shard_count && status == UGDS_ST_OK)
 		status = load_group(store, manifest, &group, err);
 	ugst_table_set_owner(store->table, store);
+	free(names);
 	return status;
 }

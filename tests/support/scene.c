@@ -15,7 +15,7 @@
 #include "support/scene.h"
 
 /* Paths that a scene has handed out. */
-static char *paths[4096];
+static char *paths[256];
 static size_t path_count;
 
 static int remove_one(const char *path, const struct stat *status, int flag,
@@ -65,6 +65,11 @@ const char *scene_path(struct scene *scene, const char *name)
 	                            : ugst_printf("%s/%s", scene->dir, name);
 
 	assert_non_null(path);
+	for (size_t i = 0; i < path_count; i++)
+		if (!strcmp(paths[i], path)) {
+			free(path);
+			return paths[i];
+		}
 	assert_true(path_count < UGST_COUNT(paths));
 	paths[path_count++] = path;
 	return path;

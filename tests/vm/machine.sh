@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154
 #
 # machine.sh - sourced by run.sh: an emulated machine, its kernel, its root
 # file system, its drives.
@@ -13,10 +13,10 @@ programs=(mkfs.ext4 sfdisk lvm dmsetup losetup wipefs)
 unpack() {
 	local folder=$work/$1
 
-	[ -e "$folder/done" ] && return
+	[ -e "$folder/unpacked" ] && return
 	rm -rf "$folder" && mkdir -p "$folder" &&
 		(cd "$folder" && apt-get -q download "$1" >log 2>&1 &&
-			dpkg-deb -x ./*.deb . && rm -f ./*.deb && touch done) &&
+			dpkg-deb -x ./*.deb . && rm -f ./*.deb && : >unpacked) &&
 		return
 	skip "cannot get $1: $(tail -n 1 "$folder/log" 2>/dev/null)"
 }
@@ -41,8 +41,8 @@ get_machine() {
 	local package
 
 	[ "$(uname -m)" = x86_64 ] || skip "needs x86_64, found $(uname -m)"
-	command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null ||
-		skip "needs apt-get and dpkg-deb: the kernel is Debian's"
+	command -v apt-get >/dev/null ||
+		skip "needs apt-get: the kernel is Debian's"
 	install_missing
 	package=$(apt-cache depends linux-image-cloud-amd64 2>/dev/null |
 		sed -n 's/^ *Depends: \(linux-image-[0-9].*\)/\1/p' | head -n 1)
@@ -131,7 +131,7 @@ user:x:1000:1000::/:/bin/sh' >"$root/etc/passwd"
 #   fs=ext4         made before
 # eui64, uuid: a number that makes one.
 add_drive() {
-	local scenario=$1 name=$2 word size='' lba=512 serial=$2 from='' log=''
+	local name=$2 word size='' lba=512 serial=$2 from='' log=''
 	local fs='' space=nsid=1 image=$work/$1/$2.img node
 	shift 2
 

@@ -11,6 +11,7 @@
 
 red=$(drive RED) blue=$(drive BLUE) green=$(drive GREEN)
 must mount "$(drive HOME)" /home
+echo "$red" >/home/red.path
 
 expect 0 ugds-st-import --format "$red"
 expect 0 ugds-st-import --list --json "$red"

@@ -10,9 +10,7 @@
 
 red=$(drive RED) blue=$(drive BLUE)
 must mount "$(drive HOME)" /home
-grep -q "\"path\": *\"$red\"" /home/one.json &&
-	grep -q "$red.*$blue" /home/one.json &&
-	bad "the drives are where they were: $red $blue"
+[ "$(cat /home/red.path)" = "$blue" ] || bad "not swapped: $red $blue"
 
 expect 0 ugds-st-cat --verify /home/one.json
 expect 0 ugds-st-cat --verify --device "$red" --device "$blue" /home/one.json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck shell=dash
+# shellcheck shell=dash disable=SC2154
 #
 # Import, import of another generation, prune, remove, on drives that log every
 # write and every flush. cuts.py cuts the power everywhere in the logs.
@@ -7,6 +7,7 @@
 # drive: small lba=512 size=24M serial=SMALL eui64=01 log=on
 # drive: large lba=4096 size=24M serial=LARGE eui64=02 log=on
 
+# shellcheck source=tests/vm/guest/cuts.sh
 . /cuts.sh
 
 for serial in SMALL LARGE; do

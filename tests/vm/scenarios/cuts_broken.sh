@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck shell=dash
+# shellcheck shell=dash disable=SC2154
 #
 # The same by programs that forget one flush, for cuts.py to notice: of a label
 # slot, of an object, of the slot before the last, of the manifest, of its
@@ -12,6 +12,7 @@
 # drive: folder size=24M serial=FOLDER log=on
 # drive: unlink size=24M serial=UNLINK log=on
 
+# shellcheck source=tests/vm/guest/cuts.sh
 . /cuts.sh
 
 # forgetful SERIAL FOLDER SKIP=N - an import.

@@ -16,6 +16,7 @@ chmod 755 /home /one
 
 # user COMMAND... - as one.
 user() {
+	# shellcheck disable=SC2016
 	su user -c 'exec "$0" "$@"' -- "$@"
 }
 
