@@ -174,7 +174,8 @@ struct ugst_flight *ugst_batch_retire(struct ugst_batch *batch,
 		return flight;
 	}
 	*status_out = UGDS_ST_IO;
-	if (flight->entry.commands == 1 || never_issued)
+	if (flight->entry.commands == 1 || never_issued ||
+	    !batch->device->limits.fails_early)
 		return flight;
 	flight->broken = true;
 	batch->broken_count++;

@@ -163,16 +163,27 @@ static unsigned fill(struct ugst_queue *queue, struct ugst_ugds_params *params)
 	return count;
 }
 
-/* Submit what the window lets in. Called with the lock held, which is let go
- * over the uGDS calls; one thread at a time, so that entries reach uGDS in the
- * order in which the window counts them. */
-static void submit_some(struct ugst_queue *queue)
+/*
+ * Where uGDS reports an entry as FAILED while commands of it run, and all events
+ * have been read, the next Submit uses the entry's place in the batch again, and
+ * the late commands are counted for the newcomer. So nothing may be submitted
+ * from the moment of that report until the batch is made anew; and as the
+ * moment is known only afterwards, nobody is in Submit while somebody looks.
+ */
+static bool excludes(const struct ugst_queue *queue)
+{
+	return queue->device->limits.fails_early;
+}
+
+/* One thread at a time, so that entries reach uGDS in the order in which the
+ * window counts them. */
+void ugst_pump_submit(struct ugst_queue *queue)
 {
 	struct ugst_ugds_params params[SUBMIT_ENTRIES];
 	struct ugds_st_error err;
 	unsigned count;
 
-	if (queue->submitting)
+	if (queue->submitting || (queue->looking && excludes(queue)))
 		return;
 	queue->submitting = true;
 	while ((count = fill(queue, params)) > 0) {
@@ -273,17 +284,26 @@ static void check_silence(struct ugst_queue *queue)
 	ugst_pump_lose(queue, &err);
 }
 
-/* Read events for everybody. Lock held, let go over the wait; the caller holds
- * the baton. */
-static void collect(struct ugst_queue *queue, uint64_t wait_ns)
+bool ugst_pump_may_collect(const struct ugst_queue *queue)
+{
+	return !queue->collecting && queue->batch.window.in_flight &&
+	       !(queue->submitting && excludes(queue));
+}
+
+void ugst_pump_collect(struct ugst_queue *queue, uint64_t until_ns)
 {
 	struct ugst_ugds_event events[UGST_WINDOW_ENTRIES];
+	uint64_t now_ns = ugst_now_ns();
+	uint64_t wait_ns = until_ns > now_ns ? until_ns - now_ns : 0;
 	unsigned count;
 
+	queue->collecting = true;
+	queue->looking = true;
 	ugst_queue_unlock(queue);
 	count = ugst_batch_collect(&queue->batch, events,
 	                           ugst_min(wait_ns, SLEEP_NS));
 	ugst_queue_lock(queue);
+	queue->looking = false;
 	for (unsigned i = 0; i < count; i++) {
 		struct ugst_flight *flight;
 		int status = UGDS_ST_OK;
@@ -292,10 +312,11 @@ static void collect(struct ugst_queue *queue, uint64_t wait_ns)
 		if (flight)
 			deliver(flight, status);
 	}
-	if (ugst_batch_must_renew(&queue->batch) && !queue->submitting)
+	if (ugst_batch_must_renew(&queue->batch))
 		renew(queue);
 	if (count == 0)
 		check_silence(queue);
+	queue->collecting = false;
 }
 
 /* Nothing in flight, and nothing that peek shows. */
@@ -331,23 +352,6 @@ static void doze(struct ugst_queue *queue, struct ugst_job *job,
 	job->waiting = false;
 }
 
-void ugst_pump_once(struct ugst_queue *queue, uint64_t until_ns)
-{
-	uint64_t now_ns = ugst_now_ns();
-
-	queue->collecting = true;
-	collect(queue, until_ns > now_ns ? until_ns - now_ns : 0);
-	queue->collecting = false;
-}
-
-/* Is the baton free, and anything to be had with it? A broken batch whose last
- * event came while a Submit had not returned waits for its renewal. */
-static bool can_pump(const struct ugst_queue *queue)
-{
-	return !queue->collecting && (queue->batch.window.in_flight ||
-	                              ugst_batch_must_renew(&queue->batch));
-}
-
 unsigned ugst_queue_wait(struct ugst_job *job, struct ugst_done *done_out,
                          unsigned max_count, uint64_t timeout_ns)
 {
@@ -359,11 +363,11 @@ unsigned ugst_queue_wait(struct ugst_job *job, struct ugst_done *done_out,
 		until_ns = INT64_MAX;
 	ugst_queue_lock(queue);
 	for (;;) {
-		submit_some(queue);
+		ugst_pump_submit(queue);
 		if (job->done_count || queue->lost || is_idle(job))
 			break;
-		if (can_pump(queue))
-			ugst_pump_once(queue, until_ns);
+		if (ugst_pump_may_collect(queue))
+			ugst_pump_collect(queue, until_ns);
 		else
 			doze(queue, job, until_ns);
 		if (ugst_now_ns() >= until_ns)

@@ -146,8 +146,10 @@ static void drain(struct ugst_queue *queue, struct flights which)
 	struct timespec nap = ugst_timespec(UGST_NS_PER_MS);
 
 	while (count_flights(queue, which) && !queue->lost) {
-		if (!queue->collecting) {
-			ugst_pump_once(queue, ugst_now_ns() + UGST_NS_PER_S);
+		/* Others' entries are not to wait for this. */
+		ugst_pump_submit(queue);
+		if (ugst_pump_may_collect(queue)) {
+			ugst_pump_collect(queue, ugst_now_ns() + UGST_NS_PER_S);
 			continue;
 		}
 		ugst_queue_unlock(queue);

@@ -255,6 +255,7 @@ static void limits(struct ugst_ugds_limits *out)
 		out->command_bytes = script.config.command_bytes;
 	if (script.config.window_commands)
 		out->window_commands = script.config.window_commands;
+	out->fails_early = true;
 }
 
 static void free_held(const struct ugst_compat_handle *handle)
