@@ -36,17 +36,28 @@ install_missing() {
 		skip "cannot install ${packages[*]}: $(tail -n 1 "$work/apt.log")"
 }
 
+find_kernel() {
+	apt-cache depends linux-image-cloud-amd64 2>/dev/null |
+		sed -n 's/^ *Depends: \(linux-image-[0-9].*\)/\1/p' | head -n 1
+}
+
 # Kernel, busybox and mdadm from packages that stay in the build folder.
 get_machine() {
 	local package
 
 	[ "$(uname -m)" = x86_64 ] || skip "needs x86_64, found $(uname -m)"
+	# It goes over the kernel's command line.
+	[[ $work =~ ^[A-Za-z0-9_./+-]+$ ]] ||
+		skip "needs a folder without special characters, found $work"
 	command -v apt-get >/dev/null ||
 		skip "needs apt-get: the kernel is Debian's"
-	install_missing
-	package=$(apt-cache depends linux-image-cloud-amd64 2>/dev/null |
-		sed -n 's/^ *Depends: \(linux-image-[0-9].*\)/\1/p' | head -n 1)
+	package=$(find_kernel)
+	if [ -z "$package" ] && [ "$(id -u)" -eq 0 ]; then
+		apt-get -q update >"$work/apt.log" 2>&1
+		package=$(find_kernel)
+	fi
 	[ -n "$package" ] || skip "no linux-image-cloud-amd64 in apt's lists"
+	install_missing
 	unpack "$package"
 	unpack busybox-static
 	unpack mdadm
@@ -152,7 +163,6 @@ add_drive() {
 		*) space+=,$word ;;
 		esac
 	done
-	rm -f "$image"
 	[ -z "$from" ] || cp --sparse=always "$work/$from/$name.img" "$image" ||
 		return
 	[ -n "$from" ] || size=${size:-32M}
@@ -179,7 +189,7 @@ add_drive() {
 boot() {
 	local name=$1 script=$here/scenarios/$1.sh words drives=() rc
 
-	mkdir -p "$work/$name" || return
+	rm -rf "${work:?}/$name" && mkdir -p "$work/$name" || return
 	while read -r words; do
 		# shellcheck disable=SC2086
 		add_drive "$name" $words || return
