@@ -167,6 +167,22 @@ static int prepare(struct ugst_job *job, struct ugds_st_error *err)
 	return status;
 }
 
+static int begin_all(struct ugst_job *job, struct ugds_st_error *err)
+{
+	int status = UGDS_ST_OK;
+
+	for (size_t i = 0; i < job->volume_count && status == UGDS_ST_OK; i++) {
+		struct ugst_job_volume *volume = &job->volumes[i];
+
+		if (!volume->used && !volume->behind)
+			continue;
+		status = ugst_volume_begin(volume->volume, err);
+		if (status == UGDS_ST_OK && volume->behind)
+			status = commit_so_far(job, volume, false, err);
+	}
+	return status;
+}
+
 static int import_in_order(struct ugst_job *job, struct ugds_st_error *err)
 {
 	/* 1. Validate the checkpoint, lock, compare what is there already,
@@ -181,20 +197,12 @@ static int import_in_order(struct ugst_job *job, struct ugds_st_error *err)
 	if (job->unchanged)
 		return ugst_publication_sync(&job->env, &job->publication, err);
 
-	/* 2a. Slots that a cut commit left unequal become equal. Then say
-	 * which objects are in use, and that those of cut imports are not,
+	/* 2a. What the labels say becomes durable, and their slots equal. Then
+	 * say which objects are in use, and that those of cut imports are not,
 	 * before any block of theirs is written. */
-	for (size_t i = 0; i < job->volume_count; i++) {
-		struct ugst_job_volume *volume = &job->volumes[i];
-
-		if (!volume->used && !volume->behind)
-			continue;
-		status = ugst_volume_begin(volume->volume, err);
-		if (status == UGDS_ST_OK && volume->behind)
-			status = commit_so_far(job, volume, false, err);
-		if (status != UGDS_ST_OK)
-			return status;
-	}
+	status = begin_all(job, err);
+	if (status != UGDS_ST_OK)
+		return status;
 
 	/* 2b. Each shard: copy, (3.) see that the source has not changed,
 	 * flush, commit a label that lists it in the pending record. A run
