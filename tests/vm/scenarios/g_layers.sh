@@ -120,7 +120,7 @@ expect 0 ugds-st-import --device /dev/mapper/flaky \
 must cp /home/flaky.json /tmp/old.json
 # Writes fail: the old generation is served.
 table "flakey $flaky 0 0 3600 1 error_writes"
-refuses /dev/mapper/flaky 'write at byte' -- \
+refuses /dev/mapper/flaky 'Input/output error' -- \
 	ugds-st-import --device /dev/mapper/flaky \
 	--manifest /home/flaky.json /two
 same /home/flaky.json /tmp/old.json
