@@ -23,9 +23,9 @@ forgetful() {
 	finish_drive
 }
 
-forgetful SLOT slot SKIP_FDATASYNC=1
-forgetful OBJECT object SKIP_FDATASYNC=3
-forgetful COMMIT commit SKIP_FDATASYNC=9
+forgetful SLOT slot SKIP_FDATASYNC=2
+forgetful OBJECT object SKIP_FDATASYNC=4
+forgetful COMMIT commit SKIP_FDATASYNC=10
 forgetful MANIFEST manifest SKIP_FSYNC=1
 forgetful FOLDER folder SKIP_FSYNC=2
 
