@@ -164,11 +164,12 @@ static unsigned fill(struct ugst_queue *queue, struct ugst_ugds_params *params)
 }
 
 /*
- * Where uGDS reports an entry as FAILED while commands of it run, and all events
- * have been read, the next Submit uses the entry's place in the batch again, and
- * the late commands are counted for the newcomer. So nothing may be submitted
- * from the moment of that report until the batch is made anew; and as the
- * moment is known only afterwards, nobody is in Submit while somebody looks.
+ * Where uGDS reports an entry as FAILED while commands of it run, and all
+ * events have been read, the next Submit uses the entry's place in the batch
+ * again, and the late commands are counted for the newcomer. So nothing may be
+ * submitted from the moment of that report until the batch is made anew; and as
+ * the moment is known only afterwards, nobody is in Submit while somebody
+ * looks.
  */
 static bool excludes(const struct ugst_queue *queue)
 {
