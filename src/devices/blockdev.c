@@ -96,7 +96,7 @@ static int open_failed(const char *path, unsigned flags, int errnum,
 			err, UGDS_ST_BUSY, errnum,
 			"%s: expected a device that nobody uses, found it "
 			"mounted, in use as swap or part of an array or "
-		        "mapping",
+			"mapping",
 			path);
 	return ugst_fail_errno(err, ugst_errno_status(errnum), errnum, "%s",
 	                       path);

@@ -212,9 +212,9 @@ static void no_identity(void **state)
 {
 	static const char bare[] =
 		"{\"volume\":{\"uuid\":\"919108f7-52d1-4320-9bac-"
-	        "f847db4148a8\","
+		"f847db4148a8\","
 		"\"lba_bytes\":512,\"bytes\":\"10485760\",\"start_bytes\":"
-	        "\"0\"},"
+		"\"0\"},"
 		"\"next_object_id\":\"1\",\"objects\":[],\"checkpoints\":[]}";
 	struct ugst_catalog catalog;
 	struct ugds_st_error err;

@@ -16,7 +16,7 @@ static const char good[] =
 	"\"checkpoint\":\"119108f7-52d1-4320-9bac-f847db4148a8\","
 	"\"model\":\"org/name\",\"generation\":\"3\","
 	"\"created\":\"2025-01-02T03:04:05Z\",\"tool\":\"ugds-st-import "
-        "0.1.0\","
+	"0.1.0\","
 	"\"volumes\":[{\"uuid\":\"919108f7-52d1-4320-9bac-f847db4148a8\","
 	"\"lba_bytes\":4096,\"bytes\":\"67108864\",\"start_bytes\":\"0\","
 	"\"label_sequence\":\"9\",\"path\":\"/dev/nvme0n1\"},"
