@@ -253,12 +253,13 @@ struct ugds_st_open_opts {
 	size_t ugds_handle_device;
 	/* Where arena and arrays live; NULL: host memory. */
 	const struct ugds_st_memory_ops *memory;
-	/* Staging memory, allocated and registered once at open; 0: 32 MiB.
-	 * Rounded up to 64 KiB; too small for two commands a volume is
-	 * INVALID_ARG. */
+	/* Staging memory, allocated and registered once at open; 0: 32 MiB, or
+	 * four commands a volume where that is more. Rounded up to 64 KiB; too
+	 * small for two commands a volume is INVALID_ARG. */
 	uint64_t arena_bytes;
 	/* A command older than this, in milliseconds, means that the device
-	 * is lost. 0: 30,000. */
+	 * is lost. Time in which no call waited for it, or the process was
+	 * stopped, does not count. 0: 30,000. */
 	uint32_t silence_ms;
 	uint32_t flags; /* UGDS_ST_OPEN_* */
 };
@@ -482,10 +483,14 @@ struct ugds_st_read_opts {
 	uint32_t deadline_ms;
 	uint32_t priority; /* UGDS_ST_DEMAND or UGDS_ST_BACKGROUND */
 	/* Stream on which copies are ordered; the call then returns when they
-	 * are enqueued. NULL: the library's; it returns when all is done. */
+	 * are enqueued, and a destination is the caller's in the order of that
+	 * stream, also of a request that failed. NULL: the library's; the call
+	 * returns when all is done. */
 	void *stream;
-	/* Called on the calling thread when a request is over, in the order in
-	 * which they end; may not call into the store. NULL: none. */
+	/* Called on the calling thread, once for each request, when it is over:
+	 * in the order in which they end, and those that failed after the
+	 * others, when nothing is under way to their destinations. May not
+	 * call into the store. NULL: none. */
 	void (*ready)(void *ctx, size_t index, int status);
 	void *ctx;
 };

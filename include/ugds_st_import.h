@@ -95,7 +95,7 @@ struct ugds_st_import_opts {
 #define UGDS_ST_IMPORT_OPTS_INIT                                               \
 	{                                                                      \
 		sizeof(struct ugds_st_import_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-		    0                                                          \
+			0                                                      \
 	}
 
 struct ugds_st_import_result {
@@ -126,6 +126,85 @@ struct ugds_st_import_result {
 int ugds_st_import(const struct ugds_st_import_opts *opts,
                    struct ugds_st_import_result *result_out,
                    struct ugds_st_error *err);
+
+/* ------------------------------------------------------- prune and remove */
+
+struct ugds_st_import_drop_opts {
+	size_t struct_size;
+	/* Path of a manifest; NULL, for remove only: by checkpoint_uuid. */
+	const char *manifest;
+	/* Checkpoint to remove where there is no manifest. */
+	uint8_t checkpoint_uuid[16];
+	/* Volumes; NULL, 0: at the paths that the manifest recorded. */
+	const char *const *devices;
+	size_t device_count;
+	void (*note)(void *ctx, const char *text);
+	void *ctx;
+};
+#define UGDS_ST_IMPORT_DROP_OPTS_INIT                                       \
+	{                                                                   \
+		sizeof(struct ugds_st_import_drop_opts), 0, {0}, 0, 0, 0, 0 \
+	}
+
+struct ugds_st_import_drop_result {
+	size_t struct_size;
+	uint8_t checkpoint_uuid[16];
+	size_t record_count; /* dropped */
+	size_t object_count; /* that no record lists any more */
+	uint64_t freed_bytes;
+};
+
+/*
+ * ugds_st_import_prune() - drop what the manifest's checkpoint has beside the
+ * manifest's generation: older ones, and what cut imports left.
+ *
+ * The manifest is made durable first. Objects that another record lists stay.
+ *
+ * @result_out: set struct_size first; may be NULL.
+ * Return: OK; INVALID_ARG; NOT_FOUND; MISMATCH (the manifest is older than
+ * what the volume holds; wrong device); BUSY (a reader or writer has a volume:
+ * process named); and as ugds_st_import().
+ */
+int ugds_st_import_prune(const struct ugds_st_import_drop_opts *opts,
+                         struct ugds_st_import_drop_result *result_out,
+                         struct ugds_st_error *err);
+
+/*
+ * ugds_st_import_remove() - drop a checkpoint: its manifest, durably, then all
+ * its records.
+ *
+ * Return: as ugds_st_import_prune(); NOT_FOUND also where no volume has a
+ * record of checkpoint_uuid.
+ */
+int ugds_st_import_remove(const struct ugds_st_import_drop_opts *opts,
+                          struct ugds_st_import_drop_result *result_out,
+                          struct ugds_st_error *err);
+
+/* ---------------------------------------------------------------- adopt */
+
+struct ugds_st_import_adopt_opts {
+	size_t struct_size;
+	void (*note)(void *ctx, const char *text);
+	void *ctx;
+};
+#define UGDS_ST_IMPORT_ADOPT_OPTS_INIT                         \
+	{                                                      \
+		sizeof(struct ugds_st_import_adopt_opts), 0, 0 \
+	}
+
+/*
+ * ugds_st_import_adopt() - accept the device that a volume was moved to.
+ *
+ * Reads label and the header of every object, then records the identity of
+ * the namespace and the start of the partition that it finds.
+ *
+ * @opts: NULL for defaults.
+ * Return: OK (also where the record was right already); CORRUPT (a header
+ * differs); and as ugds_st_import_prune().
+ */
+int ugds_st_import_adopt(const char *device,
+                         const struct ugds_st_import_adopt_opts *opts,
+                         struct ugds_st_error *err);
 
 /* ----------------------------------------------------------------- list */
 
@@ -201,8 +280,8 @@ int ugds_st_import_volume_object(const ugds_st_import_volume *volume,
                                  size_t index,
                                  struct ugds_st_import_object_info *info_out);
 int ugds_st_import_volume_checkpoint(
-    const ugds_st_import_volume *volume, size_t index,
-    struct ugds_st_import_checkpoint_info *info_out);
+	const ugds_st_import_volume *volume, size_t index,
+	struct ugds_st_import_checkpoint_info *info_out);
 
 #ifdef __cplusplus
 }

@@ -102,8 +102,9 @@ static bool has_place(const struct ugds_st_info *info)
 	return info->device && info->envelope_bytes > 0;
 }
 
-/* A row: the place is "DEVICE:LBA+SKEW", or "SHARD:OFFSET" where there is no
- * device. Names come last: they may be of any length. */
+/* A row: the place is "DEVICE:LBA+SKEW", with the last part of the device's
+ * path, or "SHARD:OFFSET" where there is no device. Names come last: they may
+ * be of any length. */
 static void print_row(const ugds_st_tensor *tensor)
 {
 	struct ugds_st_info info = info_of(tensor);
@@ -114,7 +115,10 @@ static void print_row(const ugds_st_tensor *tensor)
 	cli_put_gap(stdout, used, SHAPE_COLUMNS);
 	(void)printf("%14" PRIu64 "  ", info.payload_bytes);
 	if (has_place(&info)) {
-		(void)cli_put_name(stdout, info.device, strlen(info.device));
+		const char *slash = strrchr(info.device, '/');
+		const char *base = slash ? slash + 1 : info.device;
+
+		(void)cli_put_name(stdout, base, strlen(base));
 		(void)printf(":%" PRIu64 "+%" PRIu64 "  ",
 		             info.device_off / info.lba_bytes, info.skew_bytes);
 	} else {

@@ -264,13 +264,14 @@ static void print_value(const struct cat_summary *summary,
 	}
 }
 
+/* For people with the digits of binary32, for programs with all of them. */
 static void print_mean(const struct cat_summary *summary, bool json, FILE *out)
 {
 	uint64_t count = summary->count - summary->nan_count;
 	struct cat_value mean = {.re = (double)(summary->sum / count),
 	                         .im = (double)(summary->sum_im / count)};
 	struct cat_summary as = {
-		.dtype = UGDS_ST_DTYPE_F64,
+		.dtype = json ? UGDS_ST_DTYPE_F64 : UGDS_ST_DTYPE_F32,
 		.kind = summary->kind == CAT_COMPLEX ? CAT_COMPLEX : CAT_REAL};
 
 	print_value(&as, mean, json, out);

@@ -152,7 +152,7 @@ step_cppcheck() {
 
 step_shellcheck() {
 	cd "$here" && find . -path ./build\* -prune -o -name '*.sh' -print0 |
-		xargs -0 shellcheck -x .ci/run
+		xargs -0 shellcheck -S warning -x .ci/run
 	count shellcheck $?
 }
 

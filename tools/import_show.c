@@ -80,6 +80,26 @@ void show_result(const struct ugds_st_import_result *result,
 	             cli_human_bytes(result->reused_bytes, reused));
 }
 
+void show_dropped(const struct ugds_st_import_drop_result *result, bool json)
+{
+	char uuid[CLI_UUID_BYTES];
+	char freed[CLI_HUMAN_BYTES];
+
+	(void)cli_uuid(result->checkpoint_uuid, uuid);
+	if (json) {
+		(void)printf("{\"checkpoint\": \"%s\", \"records\": %zu, "
+		             "\"objects\": %zu, ",
+		             uuid, result->record_count, result->object_count);
+		put_u64("freed_bytes", result->freed_bytes);
+		(void)fputs("}\n", stdout);
+		return;
+	}
+	(void)printf("checkpoint %s: %zu records dropped, %zu objects freed "
+	             "(%s)\n",
+	             uuid, result->record_count, result->object_count,
+	             cli_human_bytes(result->freed_bytes, freed));
+}
+
 /* ----------------------------------------------------------------- list */
 
 static struct ugds_st_import_object_info

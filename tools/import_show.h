@@ -14,6 +14,9 @@ void show_formatted(const char *device, const uint8_t uuid[16], bool json);
 void show_result(const struct ugds_st_import_result *result,
                  const char *manifest, bool json);
 
+/* After --prune or --remove. */
+void show_dropped(const struct ugds_st_import_drop_result *result, bool json);
+
 /* --list */
 void show_volume(const ugds_st_import_volume *volume, const char *device,
                  bool json);

@@ -18,27 +18,24 @@
 #include "cli.h"
 
 static const char help[] =
-	"Usage: ugds-st-cat [--json] [--stats] [--device DEVICE]... MANIFEST "
-	"[NAME]...\n"
-	"       ugds-st-cat [--stats] [--device DEVICE]... --raw MANIFEST "
-        "NAME\n"
-	"       ugds-st-cat [--stats] [--device DEVICE]... --verify MANIFEST\n"
+	"Usage: ugds-st-cat [--json] [--stats] [--device DEVICE]...\n"
+	"                   MANIFEST [NAME]...\n"
+	"       ugds-st-cat [--stats] [--device DEVICE]...\n"
+	"                   --raw MANIFEST NAME\n"
+	"       ugds-st-cat [--stats] [--device DEVICE]...\n"
+	"                   --verify MANIFEST\n"
 	"       ugds-st-cat [--json] CHECKPOINT\n"
 	"\n"
-	"Without NAME, lists the tensors. With NAME, reads the tensor and "
-        "prints\n"
-	"its dtype, shape, size, place, smallest, largest and mean value and "
-        "the\n"
-	"first values. NAME may be written as the list shows it, with \\x00 "
-        "and\n"
-	"the like.\n"
+	"Without NAME, lists the tensors. With NAME, reads the tensor and\n"
+	"prints its dtype, shape, size, place, smallest, largest and mean\n"
+	"value and the first values. NAME may be written as the list shows\n"
+	"it, with \\x00 and the like.\n"
 	"\n"
 	"MANIFEST is what ugds-st-import wrote. CHECKPOINT is a .safetensors\n"
 	"file, an index file or a directory; it is parsed and checked only.\n"
 	"\n"
-	"  -d, --device DEVICE  a device that holds volumes of the "
-        "checkpoint,\n"
-	"                       in place of those that the manifest recorded\n"
+	"  -d, --device DEVICE  a device that holds volumes, in place of\n"
+	"                       those that the manifest recorded\n"
 	"  -j, --json           print an array of objects\n"
 	"  -r, --raw            write the tensor's bytes, nothing else\n"
 	"  -V, --verify         read everything, compare every hash\n"
@@ -235,9 +232,11 @@ static int verify(ugds_st_store *store)
 	if (status != UGDS_ST_OK)
 		return cli_fail_error(&err);
 	(void)ugds_st_store_info(store, &info);
-	(void)printf("%zu shards on %zu volumes: every hash is as the manifest "
-	             "has it\n",
-	             info.shard_count, info.volume_count);
+	(void)printf("%zu %s on %zu %s: every hash is as the manifest has it\n",
+	             info.shard_count,
+	             info.shard_count == 1 ? "shard" : "shards",
+	             info.volume_count,
+	             info.volume_count == 1 ? "volume" : "volumes");
 	return cli_end_output();
 }
 

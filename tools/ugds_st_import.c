@@ -13,50 +13,55 @@
 #include "ugds_st_import.h"
 
 static const char help[] =
-	"Usage: ugds-st-import --format [--size N] [--sparse] "
-	"[--force[=VOLUME-UUID]]\n"
-	"                      [--json] [--quiet] DEVICE\n"
+	"Usage: ugds-st-import --format [--size N] [--sparse]\n"
+	"                      [--force[=VOLUME-UUID]] [--json] [--quiet]\n"
+	"                      DEVICE\n"
 	"       ugds-st-import [--verify] [--name MODEL] [--json] [--quiet]\n"
-	"                      --device DEVICE [--device DEVICE]... "
-	"--manifest FILE\n"
-	"                      CHECKPOINT\n"
+	"                      --device DEVICE [--device DEVICE]...\n"
+	"                      --manifest FILE CHECKPOINT\n"
 	"       ugds-st-import --list [--json] DEVICE\n"
+	"       ugds-st-import --prune --manifest FILE [--device DEVICE]...\n"
+	"       ugds-st-import --remove --manifest FILE [--device DEVICE]...\n"
+	"       ugds-st-import --remove --checkpoint UUID DEVICE\n"
+	"       ugds-st-import --adopt DEVICE\n"
 	"\n"
-	"--format makes DEVICE a volume: a blank block device or partition, or "
-        "a\n"
-	"new regular file of --size. Otherwise CHECKPOINT, a .safetensors "
-        "file,\n"
-	"an index file or a directory, is copied onto the volumes, and FILE "
-        "says\n"
-	"where it is. FILE then serves ugds-st-cat and ugds_st_open().\n"
+	"--format makes DEVICE a volume: a blank block device or partition,\n"
+	"or a new regular file of --size. Without a verb CHECKPOINT, a\n"
+	".safetensors file, an index file or a directory, is copied onto the\n"
+	"volumes, and FILE says where it is. FILE then serves ugds-st-cat and\n"
+	"ugds_st_open().\n"
 	"\n"
+	"      --format            make a volume\n"
+	"      --size N            of a new volume file; N takes K, M, G, T\n"
+	"      --sparse            do not reserve the file's blocks\n"
+	"      --force[=UUID]      overwrite what is found, after naming it;\n"
+	"                          a volume of ours only by its UUID\n"
 	"  -d, --device DEVICE     a volume to place shards on\n"
 	"  -m, --manifest FILE     the manifest to publish\n"
 	"  -n, --name MODEL        name of the model, for people\n"
 	"  -V, --verify            read everything back, compare hashes\n"
-	"      --format            make a volume\n"
-	"      --size N            of a new volume file; N takes K, M, G, T\n"
-	"      --sparse            do not reserve the file's blocks\n"
-	"      --force[=UUID]      overwrite what is found, after naming it; "
-        "a\n"
-	"                          volume of ours only by its UUID\n"
-	"  -l, --list              show a volume's label, checkpoints, "
-        "objects\n"
+	"  -l, --list              show label, checkpoints, objects, space\n"
+	"      --prune             free what the manifest no longer needs\n"
+	"      --remove            free all of a checkpoint, and the manifest\n"
+	"      --checkpoint UUID   the one to remove, without a manifest\n"
+	"      --adopt             accept the drive that a volume moved to\n"
 	"  -j, --json              print JSON\n"
 	"  -q, --quiet             print errors only\n"
 	"  -h, --help              print this\n"
 	"      --version           print the version\n"
 	"\n"
-	"CAUTION: a volume is raw blocks. No other tool knows what they hold; "
-        "a\n"
-	"partition of its own keeps others off.\n"
+	"CAUTION: a volume is raw blocks. No other tool knows what they hold;\n"
+	"a partition of its own keeps others off.\n"
 	"\n"
 	"Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
 enum verb {
 	VERB_IMPORT,
 	VERB_FORMAT,
-	VERB_LIST
+	VERB_LIST,
+	VERB_PRUNE,
+	VERB_REMOVE,
+	VERB_ADOPT
 };
 
 struct options {
@@ -70,6 +75,8 @@ struct options {
 	bool size_given;
 	uint64_t size_bytes;
 	uint8_t replace_uuid[16];
+	bool checkpoint_given;
+	uint8_t checkpoint_uuid[16];
 	const char *name;
 	const char *manifest;
 	const char **devices;
@@ -164,6 +171,45 @@ static int do_import(const struct options *options, const char *checkpoint)
 	return cli_end_output();
 }
 
+static int do_drop(const struct options *options, const char *device)
+{
+	struct ugds_st_import_drop_opts opts = UGDS_ST_IMPORT_DROP_OPTS_INIT;
+	struct ugds_st_import_drop_result result = {.struct_size =
+	                                                    sizeof(result)};
+	struct listener listener = {.quiet = options->quiet};
+	struct ugds_st_error err;
+	int status;
+
+	opts.manifest = options->manifest;
+	memcpy(opts.checkpoint_uuid, options->checkpoint_uuid,
+	       sizeof(opts.checkpoint_uuid));
+	opts.devices = device ? &device : options->devices;
+	opts.device_count = device ? 1 : options->device_count;
+	opts.note = on_note;
+	opts.ctx = &listener;
+	status = options->verb == VERB_PRUNE
+	                 ? ugds_st_import_prune(&opts, &result, &err)
+	                 : ugds_st_import_remove(&opts, &result, &err);
+	if (status != UGDS_ST_OK)
+		return cli_fail_error(&err);
+	if (!options->quiet)
+		show_dropped(&result, options->json);
+	return cli_end_output();
+}
+
+static int do_adopt(const struct options *options, const char *device)
+{
+	struct ugds_st_import_adopt_opts opts = UGDS_ST_IMPORT_ADOPT_OPTS_INIT;
+	struct listener listener = {.quiet = options->quiet};
+	struct ugds_st_error err;
+
+	opts.note = on_note;
+	opts.ctx = &listener;
+	if (ugds_st_import_adopt(device, &opts, &err) != UGDS_ST_OK)
+		return cli_fail_error(&err);
+	return CLI_DONE;
+}
+
 /* ---------------------------------------------------------- command line */
 
 static bool parse_uuid(const char *text, uint8_t uuid_out[16])
@@ -196,6 +242,10 @@ enum {
 	OPT_SIZE,
 	OPT_SPARSE,
 	OPT_FORCE,
+	OPT_PRUNE,
+	OPT_REMOVE,
+	OPT_CHECKPOINT,
+	OPT_ADOPT,
 	OPT_VERSION
 };
 
@@ -211,6 +261,10 @@ static const struct option long_options[] = {
 	{"device", required_argument, NULL, 'd'},
 	{"manifest", required_argument, NULL, 'm'},
 	{"list", no_argument, NULL, 'l'},
+	{"prune", no_argument, NULL, OPT_PRUNE},
+	{"remove", no_argument, NULL, OPT_REMOVE},
+	{"checkpoint", required_argument, NULL, OPT_CHECKPOINT},
+	{"adopt", no_argument, NULL, OPT_ADOPT},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, OPT_VERSION},
 	{NULL, 0, NULL, 0}};
@@ -218,7 +272,8 @@ static const struct option long_options[] = {
 static int set_verb(struct options *options, enum verb verb)
 {
 	if (options->verb_given && options->verb != verb)
-		return cli_usage("only one of --format and --list");
+		return cli_usage("only one of --format, --list, --prune, "
+		                 "--remove and --adopt");
 	options->verb = verb;
 	options->verb_given = true;
 	return CLI_DONE;
@@ -232,6 +287,19 @@ static int take_option(struct options *options, int option)
 		return set_verb(options, VERB_FORMAT);
 	case 'l':
 		return set_verb(options, VERB_LIST);
+	case OPT_PRUNE:
+		return set_verb(options, VERB_PRUNE);
+	case OPT_REMOVE:
+		return set_verb(options, VERB_REMOVE);
+	case OPT_ADOPT:
+		return set_verb(options, VERB_ADOPT);
+	case OPT_CHECKPOINT:
+		options->checkpoint_given = true;
+		if (!parse_uuid(optarg, options->checkpoint_uuid))
+			return cli_usage("--checkpoint: expected a UUID, found "
+			                 "\"%s\"",
+			                 optarg);
+		return CLI_DONE;
 	case OPT_SIZE:
 		options->size_given = true;
 		if (!cli_parse_size(optarg, &options->size_bytes) ||
@@ -275,11 +343,32 @@ static int take_option(struct options *options, int option)
 	}
 }
 
+/* Operands that a verb takes. */
+static int operand_count(const struct options *options)
+{
+	if (options->verb == VERB_PRUNE)
+		return 0;
+	return options->verb == VERB_REMOVE && options->manifest ? 0 : 1;
+}
+
+static int check_drop(const struct options *options)
+{
+	if (options->verb == VERB_PRUNE && !options->manifest)
+		return cli_usage("expected --manifest");
+	if (options->verb == VERB_REMOVE &&
+	    !options->manifest == !options->checkpoint_given)
+		return cli_usage("expected --manifest or --checkpoint");
+	if (options->checkpoint_given && options->device_count)
+		return cli_usage("--checkpoint takes one DEVICE, no --device");
+	return CLI_DONE;
+}
+
 /* Options that the verb would ignore are mistakes. */
 static int check_options(const struct options *options, int operands)
 {
 	bool format = options->verb == VERB_FORMAT;
 	bool import = options->verb == VERB_IMPORT;
+	bool drop = options->verb == VERB_PRUNE || options->verb == VERB_REMOVE;
 
 	if (!format &&
 	    (options->size_given || options->sparse || options->force))
@@ -287,16 +376,22 @@ static int check_options(const struct options *options, int operands)
 			"--size, --sparse and --force go with --format");
 	if (options->sparse && !options->size_given)
 		return cli_usage("--sparse goes with --size");
-	if (!import && (options->verify || options->name || options->manifest ||
-	                options->device_count))
-		return cli_usage("--verify, --name, --manifest and --device go "
-		                 "with an import");
+	if (!import && (options->verify || options->name))
+		return cli_usage("--verify and --name go with an import");
+	if (!import && !drop && (options->manifest || options->device_count))
+		return cli_usage("--manifest and --device go with an import, "
+		                 "--prune and --remove");
+	if (options->checkpoint_given && options->verb != VERB_REMOVE)
+		return cli_usage("--checkpoint goes with --remove");
+	if (drop && check_drop(options) != CLI_DONE)
+		return CLI_USAGE;
 	if (import && !options->device_count)
 		return cli_usage("expected --device");
 	if (import && !options->manifest)
 		return cli_usage("expected --manifest");
-	if (operands != 1)
-		return cli_usage("expected one %s, found %d",
+	if (operands != operand_count(options))
+		return cli_usage("expected %d %s, found %d",
+		                 operand_count(options),
 		                 import ? "CHECKPOINT" : "DEVICE", operands);
 	return CLI_DONE;
 }
@@ -324,6 +419,11 @@ static int run(struct options *options, int argc, char **argv)
 		return do_format(options, argv[optind]);
 	case VERB_LIST:
 		return do_list(options, argv[optind]);
+	case VERB_PRUNE:
+	case VERB_REMOVE:
+		return do_drop(options, argv[optind]);
+	case VERB_ADOPT:
+		return do_adopt(options, argv[optind]);
 	default:
 		return do_import(options, argv[optind]);
 	}

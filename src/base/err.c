@@ -6,8 +6,35 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#define UGST_ERR_C
 #include "base/err.h"
 #include "base/utf8.h"
+
+/* A character that a terminal obeys. C1 controls, U+0080 to U+009F, are as bad
+ * as C0. */
+static bool is_control(const char *at, size_t char_bytes)
+{
+	unsigned char c = (unsigned char)at[0];
+
+	return c < 0x20 || c == 0x7f ||
+	       (char_bytes == 2 && c == 0xc2 && (unsigned char)at[1] < 0xa0);
+}
+
+/* One line, and nothing that a terminal obeys: a name of a stranger's may have
+ * come in unescaped, and a cut may have hit a character. */
+static void clean(char *text)
+{
+	size_t bytes = strlen(text);
+	size_t char_bytes;
+
+	for (char *end = text + bytes; text < end; text += char_bytes) {
+		char_bytes = ugst_utf8_char_bytes(text, (size_t)(end - text));
+		if (char_bytes == 0 || is_control(text, char_bytes)) {
+			char_bytes = char_bytes ? char_bytes : 1;
+			memset(text, '?', char_bytes);
+		}
+	}
+}
 
 static void fill(struct ugds_st_error *err, int status, const char *fmt,
                  va_list args)
@@ -16,6 +43,7 @@ static void fill(struct ugds_st_error *err, int status, const char *fmt,
 	err->status = status;
 	err->offset = UGDS_ST_NO_OFFSET;
 	(void)vsnprintf(err->text, sizeof(err->text), fmt, args);
+	clean(err->text);
 }
 
 static void append(struct ugds_st_error *err, const char *text)
@@ -24,6 +52,7 @@ static void append(struct ugds_st_error *err, const char *text)
 
 	(void)snprintf(err->text + used, sizeof(err->text) - used, ": %s",
 	               text);
+	clean(err->text);
 }
 
 int ugst_fail(struct ugds_st_error *err, int status, const char *fmt, ...)
@@ -165,6 +194,7 @@ void ugst_err_prefix(struct ugds_st_error *err, const char *what)
 		(void)snprintf(err->text + used,
 		               sizeof(err->text) - (size_t)used, "%.400s",
 		               text);
+	clean(err->text);
 }
 
 /* Bytes of the printed form of the character at name, and the form itself. */
@@ -173,8 +203,6 @@ static size_t escape_one(const char *name, size_t name_bytes, char form[8],
 {
 	unsigned char c = (unsigned char)name[0];
 	size_t char_bytes = ugst_utf8_char_bytes(name, name_bytes);
-	/* C1 controls are as bad for a terminal as C0: U+0080..U+009F. */
-	bool c1 = char_bytes == 2 && c == 0xc2 && (unsigned char)name[1] < 0xa0;
 
 	if (c == '"' || c == '\\') {
 		form[0] = '\\';
@@ -182,7 +210,7 @@ static size_t escape_one(const char *name, size_t name_bytes, char form[8],
 		*form_bytes_out = 2;
 		return 1;
 	}
-	if (char_bytes == 0 || c < 0x20 || c == 0x7f || c1) {
+	if (char_bytes == 0 || is_control(name, char_bytes)) {
 		*form_bytes_out = (size_t)snprintf(form, 8, "\\x%02x", c);
 		return 1;
 	}
@@ -199,8 +227,8 @@ char *ugst_escape(const char *name, size_t name_bytes, char *out,
 	for (size_t at = 0; at < name_bytes;) {
 		char form[8];
 		size_t form_bytes;
-		size_t taken =
-		    escape_one(name + at, name_bytes - at, form, &form_bytes);
+		size_t taken = escape_one(name + at, name_bytes - at, form,
+		                          &form_bytes);
 
 		/* Room for "..." and NUL must stay. */
 		if (used + form_bytes + 4 > out_bytes) {

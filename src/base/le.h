@@ -18,7 +18,7 @@ static inline uint64_t ugst_get_le64(const void *bytes)
 	const uint8_t *b = bytes;
 
 	return (uint64_t)ugst_get_le32(b) | (uint64_t)ugst_get_le32(b + 4)
-	                                        << 32;
+	                                            << 32;
 }
 
 static inline void ugst_put_le32(void *bytes, uint32_t value)

@@ -5,6 +5,9 @@
 #include "base/err.h"
 #include "base/opts.h"
 
+/* No struct grows to this; a size that was never set is not followed. */
+#define STRUCT_MAX_BYTES 4096u
+
 int ugst_opts_read(void *opts_out, size_t known_bytes, const void *opts,
                    const char *what, struct ugds_st_error *err)
 {
@@ -14,7 +17,7 @@ int ugst_opts_read(void *opts_out, size_t known_bytes, const void *opts,
 	if (!opts)
 		return UGDS_ST_OK;
 	memcpy(&struct_size, opts, sizeof(struct_size));
-	if (struct_size < sizeof(struct_size))
+	if (struct_size < sizeof(struct_size) || struct_size > STRUCT_MAX_BYTES)
 		return ugst_fail(err, UGDS_ST_INVALID_ARG,
 		                 "%s: expected struct_size to be set (use its "
 		                 "INIT macro), found %zu",

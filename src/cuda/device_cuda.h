@@ -41,8 +41,10 @@ struct ugst_cuda {
 static inline cudaError_t ugst_cuda_enter(const struct ugst_cuda *cuda,
                                           int *before_out)
 {
-	cudaError_t error = cudaGetDevice(before_out);
+	cudaError_t error;
 
+	*before_out = cuda->device; /* nothing to restore, should this fail */
+	error = cudaGetDevice(before_out);
 	if (error == cudaSuccess && *before_out != cuda->device)
 		error = cudaSetDevice(cuda->device);
 	return error;

@@ -10,6 +10,21 @@
 /* How long to sleep where the provider's own wait would spin. */
 #define NAP_NS (50 * UGST_NS_PER_US)
 
+/* What passes between looks of somebody who waits, and then some. */
+#define LOOK_NS (50 * UGST_NS_PER_MS)
+
+/* The batch's clock. */
+static uint64_t look(struct ugst_batch *batch)
+{
+	uint64_t now_ns = ugst_now_ns();
+	uint64_t since_ns = now_ns - batch->looked_ns;
+
+	if (since_ns > LOOK_NS)
+		batch->away_ns += since_ns - LOOK_NS;
+	batch->looked_ns = now_ns;
+	return now_ns - batch->away_ns;
+}
+
 void ugst_batch_init(struct ugst_batch *batch, const struct ugst_device *device)
 {
 	memset(batch, 0, sizeof(*batch));
@@ -33,7 +48,7 @@ void ugst_batch_add(struct ugst_batch *batch, const struct ugst_entry *entry,
 	*flight = (struct ugst_flight){
 		.slot = UGST_NO_SLOT,
 		.entry = *entry,
-		.submitted_ns = ugst_now_ns(),
+		.submitted_ns = look(batch),
 		.live = true,
 	};
 	*params_out = (struct ugst_ugds_params){
@@ -65,8 +80,11 @@ int ugst_batch_setup(struct ugst_batch *batch, struct ugds_st_error *err)
 		return ugst_fail_ugds(err, UGDS_ST_BUSY, error.code,
 		                      "%s: the lent handle's batch is in use",
 		                      device->path);
-	return ugst_fail_ugds(err, UGDS_ST_DEVICE_LOST, error.code,
-	                      "%s: no batch can be set up", device->path);
+	return ugst_fail_ugds(
+		err,
+		error.code == UGST_UGDS_INTERNAL_ERROR ? UGDS_ST_NO_MEMORY
+						       : UGDS_ST_DEVICE_LOST,
+		error.code, "%s: no batch can be set up", device->path);
 }
 
 void ugst_batch_destroy(struct ugst_batch *batch)
@@ -83,6 +101,11 @@ int ugst_batch_submit(struct ugst_batch *batch, struct ugst_ugds_params *params,
 	struct ugst_ugds_error error =
 		device->ugds->batch_submit(batch->handle, count, params, 0);
 
+	if (error.code == UGST_UGDS_BUSY && device->lent)
+		return ugst_fail_ugds(err, UGDS_ST_BUSY, error.code,
+		                      "%s: the lent handle is about to be "
+		                      "given up",
+		                      device->path);
 	/* The window and the plan leave no other reason: the handle is wedged,
 	 * or the controller takes no more commands. */
 	if (error.code)
@@ -107,8 +130,10 @@ unsigned ugst_batch_collect(struct ugst_batch *batch,
 	error = device->ugds->batch_status(batch->handle,
 	                                   sleeps && wait_ns ? 1 : 0, &count,
 	                                   events, &timeout);
-	if (error.code)
+	if (error.code) {
 		count = 0;
+		sleeps = false;
+	}
 	if (count == 0 && !sleeps && wait_ns) {
 		struct timespec nap =
 			ugst_timespec(wait_ns < NAP_NS ? wait_ns : NAP_NS);
@@ -149,7 +174,8 @@ struct ugst_flight *ugst_batch_retire(struct ugst_batch *batch,
 		return flight;
 	}
 	*status_out = UGDS_ST_IO;
-	if (flight->entry.commands == 1 || never_issued)
+	if (flight->entry.commands == 1 || never_issued ||
+	    !batch->device->limits.fails_early)
 		return flight;
 	flight->broken = true;
 	batch->broken_count++;
@@ -161,11 +187,12 @@ bool ugst_batch_must_renew(const struct ugst_batch *batch)
 	return batch->broken_count > 0 && batch->window.in_flight == 0;
 }
 
-uint64_t ugst_batch_oldest_ns(const struct ugst_batch *batch)
+uint64_t ugst_batch_silence_ns(struct ugst_batch *batch)
 {
 	const struct ugst_window *window = &batch->window;
+	uint64_t now_ns = look(batch);
 
 	if (window->in_flight == 0)
 		return 0;
-	return batch->flights[window->oldest].submitted_ns;
+	return now_ns - batch->flights[window->oldest].submitted_ns;
 }

@@ -29,8 +29,8 @@ struct ugst_flight {
 	struct ugst_arena *arena;
 	uint32_t slot;
 	struct ugst_entry entry;
-	uint64_t submitted_ns;
-	bool live;   /* its event has not come */
+	uint64_t submitted_ns; /* on the batch's clock */
+	bool live;             /* its event has not come */
 	bool broken; /* its event came, and the batch must go before it */
 };
 
@@ -40,6 +40,10 @@ struct ugst_batch {
 	struct ugst_window window;
 	struct ugst_flight flights[UGST_WINDOW_ENTRIES];
 	unsigned broken_count; /* > 0: nothing more is submitted */
+	/* Its clock stands still while nobody looks, because nothing is read or
+	 * the process was stopped: that is no device's silence. */
+	uint64_t looked_ns; /* the last look, monotonic */
+	uint64_t away_ns;   /* in all */
 };
 
 /* No call to uGDS yet. */
@@ -56,13 +60,14 @@ void ugst_batch_add(struct ugst_batch *batch, const struct ugst_entry *entry,
                     struct ugst_ugds_params *params_out);
 
 /* Set the batch up, if it is not. Return: OK; BUSY (a lent handle has another
- * batch); DEVICE_LOST. */
+ * batch); NO_MEMORY; DEVICE_LOST. */
 int ugst_batch_setup(struct ugst_batch *batch, struct ugds_st_error *err);
 
 /* Destroy the batch; nothing may be in flight. */
 void ugst_batch_destroy(struct ugst_batch *batch);
 
-/* Submit what was added. Return: OK; DEVICE_LOST. */
+/* Submit what was added. Return: OK; BUSY (a lent handle takes nothing for the
+ * moment: submit again); DEVICE_LOST. */
 int ugst_batch_submit(struct ugst_batch *batch, struct ugst_ugds_params *params,
                       unsigned count, struct ugds_st_error *err);
 
@@ -88,7 +93,8 @@ struct ugst_flight *ugst_batch_retire(struct ugst_batch *batch,
  * they are over. */
 bool ugst_batch_must_renew(const struct ugst_batch *batch);
 
-/* lock. Submission time of the oldest entry in flight; 0: none. */
-uint64_t ugst_batch_oldest_ns(const struct ugst_batch *batch);
+/* lock. How long the oldest entry in flight has been waited for; 0 also if
+ * there is none. */
+uint64_t ugst_batch_silence_ns(struct ugst_batch *batch);
 
 #endif /* UGST_BATCH_H */

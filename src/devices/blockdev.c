@@ -44,7 +44,7 @@ static int posix_flush(struct ugst_blockdev *dev)
 }
 
 static const struct ugst_blockdev_ops posix_ops = {
-    .pread = posix_pread, .pwrite = posix_pwrite, .flush = posix_flush};
+	.pread = posix_pread, .pwrite = posix_pwrite, .flush = posix_flush};
 
 /* ----------------------------------------------------------------- open */
 
@@ -93,10 +93,11 @@ static int open_failed(const char *path, unsigned flags, int errnum,
 {
 	if (errnum == EBUSY && (flags & UGST_BLOCKDEV_EXCL))
 		return ugst_fail_errno(
-		    err, UGDS_ST_BUSY, errnum,
-		    "%s: expected a device that nobody uses, found it "
-		    "mounted, in use as swap or part of an array or mapping",
-		    path);
+			err, UGDS_ST_BUSY, errnum,
+			"%s: expected a device that nobody uses, found it "
+			"mounted, in use as swap or part of an array or "
+		        "mapping",
+			path);
 	return ugst_fail_errno(err, ugst_errno_status(errnum), errnum, "%s",
 	                       path);
 }
@@ -224,9 +225,9 @@ static int transfer_failed(struct ugst_blockdev *dev, const char *what,
 
 	if (errnum)
 		status = ugst_fail_errno(
-		    err, UGDS_ST_IO, errnum,
-		    "%s: %s at byte %" PRIu64 " (LBA %" PRIu64 ")", dev->path,
-		    what, off, off / dev->lba_bytes);
+			err, UGDS_ST_IO, errnum,
+			"%s: %s at byte %" PRIu64 " (LBA %" PRIu64 ")",
+			dev->path, what, off, off / dev->lba_bytes);
 	else
 		status = ugst_fail(err, UGDS_ST_IO,
 		                   "%s: %s at byte %" PRIu64
@@ -308,8 +309,9 @@ int ugst_blockdev_lock(struct ugst_blockdev *dev, int byte, bool exclusive,
 	                     .l_whence = SEEK_SET,
 	                     .l_start = byte,
 	                     .l_len = 1};
-	const char *wanted =
-	    byte == UGST_LOCK_WRITER || !exclusive ? "no writer" : "no reader";
+	const char *wanted = byte == UGST_LOCK_WRITER || !exclusive
+	                             ? "no writer"
+	                             : "no reader";
 	struct ugst_holder holder;
 	int errnum;
 

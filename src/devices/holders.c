@@ -106,9 +106,8 @@ static bool holds_file(pid_t pid, int number, const void *ctx)
 	struct stat file;
 	char path[64];
 
-	if (pid == getpid() &&
-	    (wanted->elsewhere || number == wanted->fd ||
-	     number == wanted->spare_fd))
+	if (pid == getpid() && (wanted->elsewhere || number == wanted->fd ||
+	                        number == wanted->spare_fd))
 		return false;
 	(void)snprintf(path, sizeof(path), "/proc/%ld/fd/%d", (long)pid,
 	               number);

@@ -51,7 +51,7 @@ static void take_hex(const char *text, uint8_t *bytes_out, size_t bytes)
 		if (!at || !*at || digits == 2 * bytes)
 			return;
 		value[digits / 2] =
-		    (uint8_t)(value[digits / 2] << 4 | (at - hex));
+			(uint8_t)(value[digits / 2] << 4 | (at - hex));
 		digits++;
 	}
 	if (digits == 2 * bytes)
@@ -77,7 +77,7 @@ static void disk_folder(const char *sysfs, dev_t device, char folder[PATH_MAX])
 	               major(device), minor(device));
 	/* Through the link: a partition's folder lies in its disk's. */
 	if ((size_t)snprintf(path, sizeof(path), "%s/partition", folder) <
-	        sizeof(path) &&
+	            sizeof(path) &&
 	    access(path, F_OK) == 0)
 		(void)strcat(folder, "/..");
 }

@@ -65,13 +65,13 @@ static const char *host_error_text(void *ctx, int code)
 UGST_API const struct ugds_st_memory_ops *ugds_st_memory_host(void)
 {
 	static const struct ugds_st_memory_ops ops = {
-	    .struct_size = sizeof(ops),
-	    .ugds_register_flags = -1,
-	    .alloc = host_alloc,
-	    .free = host_free,
-	    .copy = host_copy,
-	    .done = host_done,
-	    .error_text = host_error_text,
+		.struct_size = sizeof(ops),
+		.ugds_register_flags = -1,
+		.alloc = host_alloc,
+		.free = host_free,
+		.copy = host_copy,
+		.done = host_done,
+		.error_text = host_error_text,
 	};
 
 	return &ops;

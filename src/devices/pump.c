@@ -14,6 +14,8 @@
 #define SLEEP_NS (1 * UGST_NS_PER_MS)
 /* A waiter that is not woken looks by itself. */
 #define DOZE_NS (20 * UGST_NS_PER_MS)
+/* How often uGDS is asked again for what it has not at the moment. */
+#define RETRY_NS (1 * UGST_NS_PER_MS)
 /* Background jobs leave one slot in so many to demand. */
 #define DEMAND_SHARE 4u
 
@@ -55,7 +57,23 @@ void ugst_pump_lose(struct ugst_queue *queue, const struct ugds_st_error *why)
 		return;
 	queue->lost = true;
 	queue->lost_error = *why;
+	/* What did not pass in all that time will not. */
+	queue->lost_error.status = UGDS_ST_DEVICE_LOST;
 	wake_all(queue);
+}
+
+/* Memory that is short, an engine that was quicker on the handle it lent, or
+ * that is about to give it up: such things pass, and are waited for as long as
+ * a device may be silent. Naps; without the lock. */
+static bool may_pass(int status, uint64_t until_ns)
+{
+	struct timespec nap = ugst_timespec(RETRY_NS);
+
+	if ((status != UGDS_ST_BUSY && status != UGDS_ST_NO_MEMORY) ||
+	    ugst_now_ns() >= until_ns)
+		return false;
+	(void)nanosleep(&nap, NULL);
+	return true;
 }
 
 /* ------------------------------------------------------------- submitting */
@@ -145,23 +163,39 @@ static unsigned fill(struct ugst_queue *queue, struct ugst_ugds_params *params)
 	return count;
 }
 
-/* Submit what the window lets in. Called with the lock held, which is let go
- * over the uGDS calls; one thread at a time, so that entries reach uGDS in the
- * order in which the window counts them. */
-static void submit_some(struct ugst_queue *queue)
+/*
+ * Where uGDS reports an entry as FAILED while commands of it run, and all
+ * events have been read, the next Submit uses the entry's place in the batch
+ * again, and the late commands are counted for the newcomer. So nothing may be
+ * submitted from the moment of that report until the batch is made anew; and as
+ * the moment is known only afterwards, nobody is in Submit while somebody
+ * looks.
+ */
+static bool excludes(const struct ugst_queue *queue)
+{
+	return queue->device->limits.fails_early;
+}
+
+/* One thread at a time, so that entries reach uGDS in the order in which the
+ * window counts them. */
+void ugst_pump_submit(struct ugst_queue *queue)
 {
 	struct ugst_ugds_params params[SUBMIT_ENTRIES];
 	struct ugds_st_error err;
 	unsigned count;
 
-	if (queue->submitting)
+	if (queue->submitting || (queue->looking && excludes(queue)))
 		return;
 	queue->submitting = true;
 	while ((count = fill(queue, params)) > 0) {
+		uint64_t until_ns = ugst_now_ns() + queue->silence_ns;
 		int status;
 
 		ugst_queue_unlock(queue);
-		status = ugst_batch_submit(&queue->batch, params, count, &err);
+		do
+			status = ugst_batch_submit(&queue->batch, params, count,
+			                           &err);
+		while (may_pass(status, until_ns));
 		ugst_queue_lock(queue);
 		if (status)
 			ugst_pump_lose(queue, &err);
@@ -191,6 +225,18 @@ static void deliver(struct ugst_flight *flight, int status)
 		(void)pthread_cond_signal(&job->wake);
 }
 
+/* A batch in place of the one that was destroyed. */
+static int set_up_again(struct ugst_queue *queue, struct ugds_st_error *err)
+{
+	uint64_t until_ns = ugst_now_ns() + queue->silence_ns;
+	int status;
+
+	do
+		status = ugst_batch_setup(&queue->batch, err);
+	while (may_pass(status, until_ns));
+	return status;
+}
+
 /* A broken batch is empty: only its destruction makes sure that no command of
  * its broken entries is in flight. Lock held, let go over the calls. */
 static void renew(struct ugst_queue *queue)
@@ -202,7 +248,7 @@ static void renew(struct ugst_queue *queue)
 	queue->submitting = true;
 	ugst_queue_unlock(queue);
 	ugst_batch_destroy(batch);
-	status = ugst_batch_setup(batch, &err);
+	status = set_up_again(queue, &err);
 	ugst_queue_lock(queue);
 	queue->submitting = false;
 	if (status)
@@ -220,15 +266,11 @@ static void renew(struct ugst_queue *queue)
 
 static void check_silence(struct ugst_queue *queue)
 {
-	uint64_t oldest_ns = ugst_batch_oldest_ns(&queue->batch);
+	uint64_t silent_ns = ugst_batch_silence_ns(&queue->batch);
 	const struct ugst_flight *flight =
 		&queue->batch.flights[queue->batch.window.oldest];
 	struct ugds_st_error err;
-	uint64_t silent_ns;
 
-	if (oldest_ns == 0)
-		return;
-	silent_ns = ugst_now_ns() - oldest_ns;
 	if (silent_ns < queue->silence_ns)
 		return;
 	(void)ugst_fail(
@@ -243,17 +285,26 @@ static void check_silence(struct ugst_queue *queue)
 	ugst_pump_lose(queue, &err);
 }
 
-/* Read events for everybody. Lock held, let go over the wait; the caller holds
- * the baton. */
-static void collect(struct ugst_queue *queue, uint64_t wait_ns)
+bool ugst_pump_may_collect(const struct ugst_queue *queue)
+{
+	return !queue->collecting && queue->batch.window.in_flight &&
+	       !(queue->submitting && excludes(queue));
+}
+
+void ugst_pump_collect(struct ugst_queue *queue, uint64_t until_ns)
 {
 	struct ugst_ugds_event events[UGST_WINDOW_ENTRIES];
+	uint64_t now_ns = ugst_now_ns();
+	uint64_t wait_ns = until_ns > now_ns ? until_ns - now_ns : 0;
 	unsigned count;
 
+	queue->collecting = true;
+	queue->looking = true;
 	ugst_queue_unlock(queue);
 	count = ugst_batch_collect(&queue->batch, events,
 	                           ugst_min(wait_ns, SLEEP_NS));
 	ugst_queue_lock(queue);
+	queue->looking = false;
 	for (unsigned i = 0; i < count; i++) {
 		struct ugst_flight *flight;
 		int status = UGDS_ST_OK;
@@ -262,10 +313,11 @@ static void collect(struct ugst_queue *queue, uint64_t wait_ns)
 		if (flight)
 			deliver(flight, status);
 	}
-	if (ugst_batch_must_renew(&queue->batch) && !queue->submitting)
+	if (ugst_batch_must_renew(&queue->batch))
 		renew(queue);
 	if (count == 0)
 		check_silence(queue);
+	queue->collecting = false;
 }
 
 /* Nothing in flight, and nothing that peek shows. */
@@ -301,15 +353,6 @@ static void doze(struct ugst_queue *queue, struct ugst_job *job,
 	job->waiting = false;
 }
 
-void ugst_pump_once(struct ugst_queue *queue, uint64_t until_ns)
-{
-	uint64_t now_ns = ugst_now_ns();
-
-	queue->collecting = true;
-	collect(queue, until_ns > now_ns ? until_ns - now_ns : 0);
-	queue->collecting = false;
-}
-
 unsigned ugst_queue_wait(struct ugst_job *job, struct ugst_done *done_out,
                          unsigned max_count, uint64_t timeout_ns)
 {
@@ -321,13 +364,13 @@ unsigned ugst_queue_wait(struct ugst_job *job, struct ugst_done *done_out,
 		until_ns = INT64_MAX;
 	ugst_queue_lock(queue);
 	for (;;) {
-		submit_some(queue);
+		ugst_pump_submit(queue);
 		if (job->done_count || queue->lost || is_idle(job))
 			break;
-		if (queue->collecting || !queue->batch.window.in_flight)
-			doze(queue, job, until_ns);
+		if (ugst_pump_may_collect(queue))
+			ugst_pump_collect(queue, until_ns);
 		else
-			ugst_pump_once(queue, until_ns);
+			doze(queue, job, until_ns);
 		if (ugst_now_ns() >= until_ns)
 			break;
 		job->waits++;

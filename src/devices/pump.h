@@ -22,6 +22,7 @@ struct ugst_queue {
 	struct ugst_job *jobs[UGST_PRIORITIES];
 	unsigned job_count;
 	bool submitting; /* somebody is between adding and submitting */
+	bool looking;    /* somebody is between reading events and retiring */
 	bool collecting; /* somebody holds the baton */
 	bool lost;
 	struct ugds_st_error lost_error;
@@ -35,12 +36,20 @@ void ugst_pump_lose(struct ugst_queue *queue, const struct ugds_st_error *why);
 /* Somebody who waits may take the baton. */
 void ugst_pump_wake_one(struct ugst_queue *queue);
 
+/* Submit what the window lets in, of all jobs; the lock is let go over the
+ * calls. */
+void ugst_pump_submit(struct ugst_queue *queue);
+
+/* Is the baton free, and anything to be had with it? */
+bool ugst_pump_may_collect(const struct ugst_queue *queue);
+
 /*
- * ugst_pump_once() - collect events for everybody, as the holder of the baton.
+ * ugst_pump_collect() - collect events for everybody, as the holder of the
+ * baton.
  *
- * Nobody may hold it, and something must be in flight. The lock is let go over
- * the wait, which ends by until_ns.
+ * ugst_pump_may_collect() says so. The lock is let go over the wait, which ends
+ * by until_ns.
  */
-void ugst_pump_once(struct ugst_queue *queue, uint64_t until_ns);
+void ugst_pump_collect(struct ugst_queue *queue, uint64_t until_ns);
 
 #endif /* UGST_PUMP_H */

@@ -116,30 +116,40 @@ int ugst_queue_open(const char *path, const struct ugst_device_opts *opts,
 	return status;
 }
 
-/* Flights that may still write to an arena, or to any (NULL). */
+/* Flights that are waited for: which may still write ... */
+struct flights {
+	const struct ugst_arena *arena; /* to this arena; NULL: to any */
+	const struct ugst_job *job;     /* straight to this job's destinations;
+	                                   NULL: anywhere */
+};
+
 static unsigned count_flights(const struct ugst_queue *queue,
-                              const struct ugst_arena *arena)
+                              struct flights which)
 {
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < UGST_WINDOW_ENTRIES; i++) {
 		const struct ugst_flight *flight = &queue->batch.flights[i];
 
-		if ((!arena || flight->arena == arena) &&
-		    (flight->live || flight->broken))
+		if ((flight->live || flight->broken) &&
+		    (!which.arena || flight->arena == which.arena) &&
+		    (!which.job ||
+		     (flight->job == which.job && flight->entry.base)))
 			count++;
 	}
 	return count;
 }
 
 /* Collect until no such flight is left, or the device is lost. Lock held. */
-static void drain(struct ugst_queue *queue, const struct ugst_arena *arena)
+static void drain(struct ugst_queue *queue, struct flights which)
 {
 	struct timespec nap = ugst_timespec(UGST_NS_PER_MS);
 
-	while (count_flights(queue, arena) && !queue->lost) {
-		if (!queue->collecting) {
-			ugst_pump_once(queue, ugst_now_ns() + UGST_NS_PER_S);
+	while (count_flights(queue, which) && !queue->lost) {
+		/* Others' entries are not to wait for this. */
+		ugst_pump_submit(queue);
+		if (ugst_pump_may_collect(queue)) {
+			ugst_pump_collect(queue, ugst_now_ns() + UGST_NS_PER_S);
 			continue;
 		}
 		ugst_queue_unlock(queue);
@@ -152,22 +162,22 @@ static void drain(struct ugst_queue *queue, const struct ugst_arena *arena)
 static int close_last(struct ugst_queue *queue, bool abandon,
                       struct ugds_st_error *err)
 {
-	int status = UGDS_ST_OK;
+	int lost;
+	int status;
 
-	if (!abandon) {
-		ugst_queue_lock(queue);
-		drain(queue, NULL);
-		ugst_queue_unlock(queue);
-		status = ugst_queue_check(queue, err);
-		if (status)
-			return status;
+	ugst_queue_lock(queue);
+	drain(queue, (struct flights){0});
+	ugst_queue_unlock(queue);
+	lost = ugst_queue_check(queue, abandon ? NULL : err);
+	if (lost && !abandon)
+		return lost;
+	if (!lost)
 		ugst_batch_destroy(&queue->batch);
-	}
-	status = ugst_device_close(queue->device, abandon, err);
+	status = ugst_device_close(queue->device, lost != UGDS_ST_OK, err);
 	if (status)
 		return status;
 	queue->device = NULL;
-	if (abandon && queue->batch.window.in_flight) {
+	if (queue->batch.window.in_flight) {
 		queue->next = abandoned;
 		abandoned = queue;
 	} else {
@@ -214,16 +224,46 @@ int ugst_queue_close(struct ugst_queue *queue, bool abandon,
 	return status;
 }
 
+static void unlend_batch(struct ugst_queue *queue)
+{
+	if (!queue->device->lent || queue->job_count || queue->lost ||
+	    queue->submitting || queue->collecting ||
+	    queue->batch.window.in_flight)
+		return;
+	queue->submitting = true;
+	ugst_queue_unlock(queue);
+	ugst_batch_destroy(&queue->batch);
+	ugst_queue_lock(queue);
+	queue->submitting = false;
+}
+
 int ugst_queue_drain_arena(struct ugst_queue *queue, struct ugst_arena *arena,
                            struct ugds_st_error *err)
 {
+	struct flights which = {.arena = arena};
 	unsigned left_count;
 
 	ugst_queue_lock(queue);
-	drain(queue, arena);
-	left_count = count_flights(queue, arena);
+	drain(queue, which);
+	left_count = count_flights(queue, which);
+	unlend_batch(queue);
 	ugst_queue_unlock(queue);
 	return left_count ? ugst_queue_check(queue, err) : UGDS_ST_OK;
+}
+
+void ugst_queue_forget_arena(struct ugst_queue *queue,
+                             const struct ugst_arena *arena)
+{
+	ugst_queue_lock(queue);
+	for (unsigned i = 0; i < UGST_WINDOW_ENTRIES; i++) {
+		struct ugst_flight *flight = &queue->batch.flights[i];
+
+		if (flight->arena != arena)
+			continue;
+		flight->arena = NULL;
+		flight->slot = UGST_NO_SLOT;
+	}
+	ugst_queue_unlock(queue);
 }
 
 /* ------------------------------------------------------------------- jobs */
@@ -231,12 +271,14 @@ int ugst_queue_drain_arena(struct ugst_queue *queue, struct ugst_arena *arena,
 /* A lent handle's batch exists only while a call runs, and the engine may have
  * one of its own: ask again for as long as a device may be silent. Lock
  * held, let go over the calls. */
-static int lend_batch(struct ugst_queue *queue, struct ugds_st_error *err)
+static int lend_batch(struct ugst_queue *queue, uint64_t until_ns,
+                      struct ugds_st_error *err)
 {
-	uint64_t until_ns = ugst_now_ns() + queue->silence_ns;
 	struct timespec nap = ugst_timespec(LENT_RETRY_NS);
 	int status = UGDS_ST_BUSY;
 
+	if (until_ns == 0)
+		until_ns = ugst_now_ns() + queue->silence_ns;
 	while (queue->submitting || !queue->batch.handle) {
 		/* Whoever submits or destroys has the batch for a moment. */
 		bool mine = !queue->submitting;
@@ -256,19 +298,6 @@ static int lend_batch(struct ugst_queue *queue, struct ugds_st_error *err)
 			return status;
 	}
 	return UGDS_ST_OK;
-}
-
-static void unlend_batch(struct ugst_queue *queue)
-{
-	if (!queue->device->lent || queue->job_count || queue->lost ||
-	    queue->submitting || queue->collecting ||
-	    queue->batch.window.in_flight)
-		return;
-	queue->submitting = true;
-	ugst_queue_unlock(queue);
-	ugst_batch_destroy(&queue->batch);
-	ugst_queue_lock(queue);
-	queue->submitting = false;
 }
 
 static void link_job(struct ugst_queue *queue, struct ugst_job *job)
@@ -312,7 +341,7 @@ int ugst_queue_join(struct ugst_queue *queue, struct ugst_job *job,
 	ugst_queue_lock(queue);
 	link_job(queue, job);
 	if (queue->device->lent && !queue->lost)
-		status = lend_batch(queue, err);
+		status = lend_batch(queue, job->until_ns, err);
 	if (status)
 		unlink_job(queue, job);
 	ugst_queue_unlock(queue);
@@ -326,6 +355,8 @@ void ugst_queue_leave(struct ugst_job *job)
 	struct ugst_queue *queue = job->queue;
 
 	ugst_queue_lock(queue);
+	unlink_job(queue, job);
+	drain(queue, (struct flights){.job = job});
 	for (unsigned i = 0; i < UGST_WINDOW_ENTRIES; i++)
 		if (queue->batch.flights[i].job == job)
 			queue->batch.flights[i].job = NULL;
@@ -336,7 +367,6 @@ void ugst_queue_leave(struct ugst_job *job)
 			ugst_arena_give(job->arena, slot);
 		job->done_first = (job->done_first + 1) % UGST_JOB_ENTRIES;
 	}
-	unlink_job(queue, job);
 	unlend_batch(queue);
 	if (!queue->collecting)
 		ugst_pump_wake_one(queue);

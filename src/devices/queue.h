@@ -42,6 +42,9 @@ struct ugst_job {
 	/* Set before ugst_queue_join(). */
 	struct ugst_arena *arena; /* where staged entries go */
 	uint32_t priority;        /* UGDS_ST_DEMAND or UGDS_ST_BACKGROUND */
+	/* A lent handle's busy batch is asked for until then; 0: for as long
+	 * as a device may be silent. */
+	uint64_t until_ns;
 	/* The next entry, or false. Called with the queue's lock held, from
 	 * any thread: computes, and calls nothing. */
 	bool (*peek)(struct ugst_job *job, struct ugst_entry *entry_out);
@@ -77,8 +80,8 @@ int ugst_queue_open(const char *path, const struct ugst_device_opts *opts,
  *
  * Waits for what is in flight. The last owner closes the device.
  *
- * @abandon: the device is lost: do not wait, force the handle closed, and keep
- * for ever what the device may still write to.
+ * @abandon: if the device is lost, force the handle closed, and keep for ever
+ * what the device may still write to.
  * Return: OK; DEVICE_LOST (not abandon; the queue is still open).
  */
 int ugst_queue_close(struct ugst_queue *queue, bool abandon,
@@ -89,7 +92,8 @@ const struct ugst_device *ugst_queue_device(const struct ugst_queue *queue);
 /* OK; DEVICE_LOST, with what happened. */
 int ugst_queue_check(struct ugst_queue *queue, struct ugds_st_error *err);
 
-/* Let a job's entries in. Return: OK; NO_MEMORY. */
+/* Let a job's entries in. Return: OK; NO_MEMORY; BUSY (a lent handle's batch is
+ * in use); DEVICE_LOST. */
 int ugst_queue_join(struct ugst_queue *queue, struct ugst_job *job,
                     struct ugds_st_error *err);
 
@@ -107,8 +111,8 @@ unsigned ugst_queue_wait(struct ugst_job *job, struct ugst_done *done_out,
 /*
  * ugst_queue_leave() - take a job out.
  *
- * Entries that are in flight become nobody's: their slots are freed when their
- * events come. The job must have no direct ones, unless the device is lost.
+ * Staged entries in flight become nobody's: their slots are freed when their
+ * events come. Direct ones are waited for, unless the device is lost.
  */
 void ugst_queue_leave(struct ugst_job *job);
 
@@ -123,6 +127,11 @@ void ugst_queue_give_slot(struct ugst_queue *queue, struct ugst_arena *arena,
  */
 int ugst_queue_drain_arena(struct ugst_queue *queue, struct ugst_arena *arena,
                            struct ugds_st_error *err);
+
+/* The arena's owner goes, and its memory stays with a lost device: entries of
+ * nobody's that still use it will not give slots back. */
+void ugst_queue_forget_arena(struct ugst_queue *queue,
+                             const struct ugst_arena *arena);
 
 /* For a job's owner, around changes of what its peek reads. */
 void ugst_queue_lock(struct ugst_queue *queue);

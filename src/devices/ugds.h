@@ -18,7 +18,7 @@
 struct ugst_ugds {
 	struct ugst_ugds_error (*driver_open)(void);
 	struct ugst_ugds_error (*handle_register)(
-	    void **handle_out, struct ugst_ugds_descr *descr);
+		void **handle_out, struct ugst_ugds_descr *descr);
 	struct ugst_ugds_error (*handle_deregister)(void *handle,
 	                                            int timeout_s);
 	struct ugst_ugds_error (*device_capacity)(void *handle,

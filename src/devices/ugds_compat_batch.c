@@ -52,7 +52,7 @@ static void poll_batch(struct ugst_compat_batch *batch)
 {
 	while (batch->polled_count < batch->done_count) {
 		struct ugst_compat_slot *slot =
-		    &batch->slots[batch->done[batch->polled_count++]];
+			&batch->slots[batch->done[batch->polled_count++]];
 
 		slot->polled = true;
 		if (!slot->unfinished)
@@ -133,7 +133,7 @@ static bool is_refused(const struct ugst_ugds_params *entry,
 	       entry->bytes % limits->lba_bytes ||
 	       entry->opcode != UGST_UGDS_READ ||
 	       ugst_div_up(entry->bytes, limits->command_bytes) >
-	           ENTRY_COMMANDS_MAX;
+	               ENTRY_COMMANDS_MAX;
 }
 
 /* What makes uGDS accept an entry and report it as FAILED, -EINVAL. */
@@ -160,11 +160,11 @@ static void add_entry(struct ugst_compat_batch *batch,
 	struct ugst_compat_buf *buf = ugst_compat_buf_find(entry->base);
 
 	*slot = (struct ugst_compat_slot){
-	    .batch = batch,
-	    .cookie = entry->cookie,
-	    .bytes = entry->bytes,
-	    .device_off = (uint64_t)entry->device_off,
-	    .first_number = batch->next_number,
+		.batch = batch,
+		.cookie = entry->cookie,
+		.bytes = entry->bytes,
+		.device_off = (uint64_t)entry->device_off,
+		.first_number = batch->next_number,
 	};
 	if (is_invalid(entry, buf)) {
 		slot->failed = true;
@@ -175,8 +175,8 @@ static void add_entry(struct ugst_compat_batch *batch,
 	slot->buf = buf;
 	buf->refs++;
 	slot->memory = buf->base + entry->buffer_off;
-	slot->command_count =
-	    (uint32_t)ugst_div_up(entry->bytes, handle->limits.command_bytes);
+	slot->command_count = (uint32_t)ugst_div_up(
+		entry->bytes, handle->limits.command_bytes);
 	slot->unfinished = slot->command_count;
 	batch->next_number += slot->command_count;
 	batch->unfinished++;
@@ -262,11 +262,11 @@ static void await_events(struct ugst_compat_batch *batch, unsigned wanted,
 static struct ugst_ugds_event report(struct ugst_compat_batch *batch)
 {
 	struct ugst_compat_slot *slot =
-	    &batch->slots[batch->done[batch->reported_count++]];
+		&batch->slots[batch->done[batch->reported_count++]];
 	struct ugst_ugds_event event = {
-	    .cookie = slot->cookie,
-	    .status = UGST_UGDS_COMPLETE,
-	    .ret = (ssize_t)slot->good_bytes,
+		.cookie = slot->cookie,
+		.status = UGST_UGDS_COMPLETE,
+		.ret = (ssize_t)slot->good_bytes,
 	};
 
 	slot->reported = true;
@@ -325,13 +325,13 @@ static bool drain(struct ugst_compat_batch *batch)
 
 	if (hooks)
 		deadline = ugst_compat_deadline(&(struct timespec){
-		    hooks->destroy_ms / 1000,
-		    (long)(hooks->destroy_ms % 1000) * 1000000});
+			hooks->destroy_ms / 1000,
+			(long)(hooks->destroy_ms % 1000) * 1000000});
 	while ((batch->callers || batch->unfinished) && !handle->dead) {
 		/* A read cannot be lost but by a script: the kernel ends it. */
 		if (hooks)
 			rc = pthread_cond_timedwait(
-			    &handle->changed, &ugst_compat.lock, &deadline);
+				&handle->changed, &ugst_compat.lock, &deadline);
 		else
 			rc = pthread_cond_wait(&handle->changed,
 			                       &ugst_compat.lock);

@@ -80,7 +80,7 @@ void ugst_compat_judge(struct ugst_compat_slot *slot)
 	counts->commands += slot->command_count;
 	counts->in_flight_max = ugst_max(counts->in_flight_max, in_flight);
 	counts->distance_max =
-	    ugst_max(counts->distance_max, batch->next_number - oldest);
+		ugst_max(counts->distance_max, batch->next_number - oldest);
 	if (in_flight > window)
 		ugst_compat_broke(UGST_COMPAT_RULE_IN_FLIGHT);
 	if (batch->next_number - oldest > window)

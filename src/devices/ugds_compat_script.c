@@ -148,7 +148,7 @@ static bool matches(const struct ugst_compat_fault *fault,
 static void taken(struct ugst_compat_command *command)
 {
 	static const struct ugst_compat_fault lose = {
-	    .kind = UGST_COMPAT_LOSE,
+		.kind = UGST_COMPAT_LOSE,
 	};
 
 	command->number = script.taken_count++;
@@ -187,7 +187,7 @@ static bool run(struct ugst_compat_command *command)
 {
 	static const struct ugst_compat_fault none;
 	const struct ugst_compat_fault *fault =
-	    command->fault ? command->fault : &none;
+		command->fault ? command->fault : &none;
 
 	switch (fault->kind) {
 	case UGST_COMPAT_FAIL:
@@ -210,7 +210,7 @@ static bool run(struct ugst_compat_command *command)
 	ugst_compat_read(command);
 	if (fault->kind == UGST_COMPAT_SHORT)
 		command->got_bytes =
-		    ugst_min(command->got_bytes, fault->short_bytes);
+			ugst_min(command->got_bytes, fault->short_bytes);
 	else if (fault->kind == UGST_COMPAT_CORRUPT)
 		command->memory[command->bytes / 2] ^= 0xFF;
 	return true;
@@ -255,6 +255,7 @@ static void limits(struct ugst_ugds_limits *out)
 		out->command_bytes = script.config.command_bytes;
 	if (script.config.window_commands)
 		out->window_commands = script.config.window_commands;
+	out->fails_early = true;
 }
 
 static void free_held(const struct ugst_compat_handle *handle)
@@ -351,17 +352,18 @@ void ugst_compat_script_begin(const struct ugst_compat_script *config)
 	script.taken_count = 0;
 	memset(&ugst_compat_counted, 0, sizeof(ugst_compat_counted));
 	script.hooks = (struct ugst_compat_hooks){
-	    .limits = limits,
-	    .reset_device = reset_device,
-	    .submit = submit,
-	    .queued = ugst_compat_judge,
-	    .taken = taken,
-	    .run = run,
-	    .finished = finished,
-	    .polled = polled,
-	    .broke = ugst_compat_broke,
-	    .fail_early = true,
-	    .destroy_ms = config->destroy_ms ? config->destroy_ms : DESTROY_MS,
+		.limits = limits,
+		.reset_device = reset_device,
+		.submit = submit,
+		.queued = ugst_compat_judge,
+		.taken = taken,
+		.run = run,
+		.finished = finished,
+		.polled = polled,
+		.broke = ugst_compat_broke,
+		.fail_early = true,
+		.destroy_ms =
+			config->destroy_ms ? config->destroy_ms : DESTROY_MS,
 	};
 	ugst_compat.hooks = &script.hooks;
 	pthread_mutex_unlock(&ugst_compat.lock);
@@ -379,6 +381,13 @@ void ugst_compat_script_fault(const struct ugst_compat_fault *fault)
 	pthread_mutex_lock(&ugst_compat.lock);
 	assert(script.fault_count < FAULTS_MAX);
 	script.faults[script.fault_count++] = (struct fault){*fault, 0};
+	pthread_mutex_unlock(&ugst_compat.lock);
+}
+
+void ugst_compat_script_heal(void)
+{
+	pthread_mutex_lock(&ugst_compat.lock);
+	script.fault_count = 0;
 	pthread_mutex_unlock(&ugst_compat.lock);
 }
 

@@ -91,6 +91,9 @@ struct ugst_compat_fault {
 /* Room for 32 in a script; more are an assertion. */
 void ugst_compat_script_fault(const struct ugst_compat_fault *fault);
 
+/* Forget the faults: no further command suffers. What is held stays so. */
+void ugst_compat_script_heal(void);
+
 /*
  * ugst_compat_script_submit() - the submit after the next `skip`, and `count`
  * - 1 after it, return code.

@@ -38,12 +38,12 @@ static void take(struct ugst_compat_handle *handle,
 	size_t done_bytes = slot->issued_bytes;
 
 	*command_out = (struct ugst_compat_command){
-	    .handle = handle,
-	    .slot = slot,
-	    .memory = slot->memory + done_bytes,
-	    .device_off = slot->device_off + done_bytes,
-	    .bytes = ugst_min(slot->bytes - done_bytes,
-	                      handle->limits.command_bytes),
+		.handle = handle,
+		.slot = slot,
+		.memory = slot->memory + done_bytes,
+		.device_off = slot->device_off + done_bytes,
+		.bytes = ugst_min(slot->bytes - done_bytes,
+	                          handle->limits.command_bytes),
 	};
 	slot->issued_bytes += command_out->bytes;
 	if (slot->issued_bytes < slot->bytes)
@@ -58,10 +58,10 @@ void ugst_compat_read(struct ugst_compat_command *command)
 	const struct ugst_compat_handle *handle = command->handle;
 
 	while (command->got_bytes < command->bytes) {
-		ssize_t got =
-		    pread(handle->fd, command->memory + command->got_bytes,
-		          command->bytes - command->got_bytes,
-		          (off_t)(command->device_off + command->got_bytes));
+		ssize_t got = pread(
+			handle->fd, command->memory + command->got_bytes,
+			command->bytes - command->got_bytes,
+			(off_t)(command->device_off + command->got_bytes));
 
 		if (got < 0 && errno == EINTR)
 			continue;

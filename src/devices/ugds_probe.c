@@ -174,6 +174,7 @@ static int probe_batch(const struct probe *probe,
 {
 	struct ugst_ugds_limits limits = {
 		.window_commands = UGST_UGDS_WINDOW_COMMANDS,
+		.fails_early = true,
 		.wait_sleeps = false,
 	};
 	bool accepted;

@@ -55,4 +55,13 @@ int ugst_verify_object(struct ugst_import_env *env, struct ugst_blockdev *dev,
                        const struct ugst_object *object,
                        struct ugds_st_error *err);
 
+/*
+ * ugst_verify_header() - read an object's header back and compare its hash.
+ *
+ * Return: OK; CORRUPT (both hashes, or no header at all); IO; NO_MEMORY.
+ */
+int ugst_verify_header(struct ugst_blockdev *dev,
+                       const struct ugst_object *object,
+                       struct ugds_st_error *err);
+
 #endif /* UGST_IMPORT_COPY_H */

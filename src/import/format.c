@@ -23,11 +23,10 @@
 #include "base/mem.h"
 #include "base/opts.h"
 #include "base/units.h"
-#include "devices/holders.h"
 #include "import/identity.h"
 #include "import/import.h"
 #include "import/signatures.h"
-#include "import/volume.h"
+#include "import/volume_set.h"
 
 #define FLAGS_KNOWN (UGDS_ST_IMPORT_SPARSE | UGDS_ST_IMPORT_FORCE)
 /* Slots, room for one object, tail. */
@@ -186,17 +185,11 @@ static int check_namespace(struct format *format, struct ugds_st_error *err)
 /* Nobody writes here, nobody reads, through whatever node. */
 static int lock_all(const struct format *format, struct ugds_st_error *err)
 {
-	struct ugst_blockdev *dev = format->volume->dev;
-	struct ugst_holder holder;
-	int status = ugst_blockdev_lock(dev, UGST_LOCK_WRITER, true, err);
+	int status = ugst_blockdev_lock(format->volume->dev, UGST_LOCK_WRITER,
+	                                true, err);
 
 	if (status == UGDS_ST_OK)
-		status = ugst_blockdev_lock(dev, UGST_LOCK_READERS, true, err);
-	if (status == UGDS_ST_OK && ugst_holder_of_file(dev->fd, -1, &holder))
-		return ugst_fail(err, UGDS_ST_BUSY,
-		                 "%s: expected a device that nobody has open, "
-		                 "found process %ld (%s)",
-		                 dev->path, (long)holder.pid, holder.command);
+		status = ugst_volume_lock_readers(format->volume, err);
 	return status;
 }
 
@@ -357,13 +350,13 @@ static int format_open(struct format *format, struct ugst_uuid *uuid_out,
 
 	if (status == UGDS_ST_OK)
 		status = check_namespace(format, err);
+	if (status == UGDS_ST_OK)
+		status = check_blank(format, err);
 	if (status == UGDS_ST_OK && dev->bytes < VOLUME_MIN_BYTES)
 		status = ugst_fail(err, UGDS_ST_NO_SPACE,
 		                   "%s: expected at least %" PRIu64
 		                   " bytes, found %" PRIu64,
 		                   dev->path, VOLUME_MIN_BYTES, dev->bytes);
-	if (status == UGDS_ST_OK)
-		status = check_blank(format, err);
 	if (status == UGDS_ST_OK)
 		status = write_volume(format, uuid_out, err);
 	return status;

@@ -178,6 +178,28 @@ static bool is_published(const struct ugst_job *job)
 	return is_complete(job, manifest->generation, true);
 }
 
+/* Does the manifest describe a volume as it was before it was adopted? The
+ * content is the same, and so is the generation; uGDS needs the new start. */
+static bool has_moved(const struct ugst_job *job)
+{
+	const struct ugst_manifest *manifest = &job->publication.manifest;
+
+	for (size_t i = 0; i < manifest->volume_count; i++) {
+		const struct ugst_volume_record *known =
+			&manifest->volumes[i].record;
+
+		for (size_t k = 0; k < job->volume_count; k++) {
+			const struct ugst_volume_record *found =
+				&job->volumes[k].volume->label.catalog.volume;
+
+			if (ugst_uuid_equal(&known->uuid, &found->uuid) &&
+			    known->start_bytes != found->start_bytes)
+				return true;
+		}
+	}
+	return false;
+}
+
 static int draw_uuid(struct ugst_uuid *uuid_out, struct ugds_st_error *err)
 {
 	uint8_t random[16];
@@ -197,7 +219,8 @@ int ugst_job_choose_generation(struct ugst_job *job, struct ugds_st_error *err)
 
 	if (is_published(job)) {
 		job->generation = published;
-		job->unchanged = true;
+		job->resumed = has_moved(job);
+		job->unchanged = !job->resumed;
 		return UGDS_ST_OK;
 	}
 	last = job->uuid_known ? last_generation(job, &pending) : 0;

@@ -120,6 +120,28 @@ static int name_job(struct ugst_job *job, struct ugds_st_error *err)
 	return UGDS_ST_OK;
 }
 
+static int open_volumes(struct ugst_job *job, struct ugds_st_error *err)
+{
+	const struct ugst_volume_set_opts opts = {
+		.paths = job->opts->devices,
+		.path_count = job->opts->device_count,
+		.manifest = &job->publication.manifest,
+		.manifest_path = job->publication.path};
+	int status = ugst_volume_set_open(&job->env, &opts, &job->set, err);
+
+	if (status != UGDS_ST_OK)
+		return status;
+	job->volumes = ugst_calloc(job->set.count, sizeof(*job->volumes));
+	if (!job->volumes)
+		return ugst_fail_memory(err);
+	job->volume_count = job->set.count;
+	for (size_t i = 0; i < job->volume_count; i++) {
+		job->volumes[i].volume = job->set.members[i].volume;
+		job->volumes[i].path = job->set.members[i].path;
+	}
+	return UGDS_ST_OK;
+}
+
 /* Step 1: all that can be known without writing. */
 static int prepare(struct ugst_job *job, struct ugds_st_error *err)
 {
@@ -133,7 +155,7 @@ static int prepare(struct ugst_job *job, struct ugds_st_error *err)
 	if (status == UGDS_ST_OK)
 		status = name_job(job, err);
 	if (status == UGDS_ST_OK)
-		status = ugst_job_open_volumes(job, err);
+		status = open_volumes(job, err);
 	if (status != UGDS_ST_OK)
 		return status;
 	ugst_job_guess_uuid(job);
@@ -145,20 +167,11 @@ static int prepare(struct ugst_job *job, struct ugds_st_error *err)
 	return status;
 }
 
-static int import_in_order(struct ugst_job *job, struct ugds_st_error *err)
+static int begin_all(struct ugst_job *job, struct ugds_st_error *err)
 {
-	/* 1. Validate the checkpoint, lock, compare what is there already,
-	 * find a place for the rest. Nothing is written, so whatever is wrong
-	 * with checkpoint, volumes or space leaves everything as it was. */
-	int status = prepare(job, err);
+	int status = UGDS_ST_OK;
 
-	if (status != UGDS_ST_OK || job->unchanged)
-		return status;
-
-	/* 2a. Slots that a cut commit left unequal become equal. Then say
-	 * which objects are in use, and that those of cut imports are not,
-	 * before any block of theirs is written. */
-	for (size_t i = 0; i < job->volume_count; i++) {
+	for (size_t i = 0; i < job->volume_count && status == UGDS_ST_OK; i++) {
 		struct ugst_job_volume *volume = &job->volumes[i];
 
 		if (!volume->used && !volume->behind)
@@ -166,9 +179,30 @@ static int import_in_order(struct ugst_job *job, struct ugds_st_error *err)
 		status = ugst_volume_begin(volume->volume, err);
 		if (status == UGDS_ST_OK && volume->behind)
 			status = commit_so_far(job, volume, false, err);
-		if (status != UGDS_ST_OK)
-			return status;
 	}
+	return status;
+}
+
+static int import_in_order(struct ugst_job *job, struct ugds_st_error *err)
+{
+	/* 1. Validate the checkpoint, lock, compare what is there already,
+	 * find a place for the rest. Nothing is written, so whatever is wrong
+	 * with checkpoint, volumes or space leaves everything as it was. */
+	int status = prepare(job, err);
+
+	if (status != UGDS_ST_OK)
+		return status;
+	/* Whoever published this may have been killed before it was durable,
+	 * and success is to mean that it is. */
+	if (job->unchanged)
+		return ugst_publication_sync(&job->env, &job->publication, err);
+
+	/* 2a. What the labels say becomes durable, and their slots equal. Then
+	 * say which objects are in use, and that those of cut imports are not,
+	 * before any block of theirs is written. */
+	status = begin_all(job, err);
+	if (status != UGDS_ST_OK)
+		return status;
 
 	/* 2b. Each shard: copy, (3.) see that the source has not changed,
 	 * flush, commit a label that lists it in the pending record. A run
@@ -211,13 +245,11 @@ static int import_in_order(struct ugst_job *job, struct ugds_st_error *err)
 
 static void free_job(struct ugst_job *job)
 {
-	/* Locks go in the reverse order: volumes, then the folder. */
-	for (size_t i = job->volume_count; i-- > 0;) {
-		ugst_volume_close(job->volumes[i].volume);
+	for (size_t i = 0; i < job->volume_count; i++)
 		ugst_catalog_free(&job->volumes[i].plan);
-		free(job->volumes[i].path);
-	}
 	free(job->volumes);
+	/* Locks go in the reverse order: volumes, then the folder. */
+	ugst_volume_set_close(&job->set);
 	free(job->shards);
 	free(job->model);
 	free(job->manifest);

@@ -19,4 +19,15 @@ int ugst_format(const struct ugst_import_env *env, const char *device,
                 const struct ugds_st_import_format_opts *opts,
                 uint8_t uuid_out[16], struct ugds_st_error *err);
 
+/* ugds_st_import_prune() and ugds_st_import_remove() likewise. */
+int ugst_drop(const struct ugst_import_env *env, bool remove,
+              const struct ugds_st_import_drop_opts *opts,
+              struct ugds_st_import_drop_result *result_out,
+              struct ugds_st_error *err);
+
+/* ugds_st_import_adopt() likewise. */
+int ugst_adopt(const struct ugst_import_env *env, const char *device,
+               const struct ugds_st_import_adopt_opts *opts,
+               struct ugds_st_error *err);
+
 #endif /* UGST_IMPORT_IMPORT_H */

@@ -10,14 +10,14 @@
 #include "import/env.h"
 #include "import/publish.h"
 #include "import/shard_file.h"
-#include "import/volume.h"
+#include "import/volume_set.h"
 #include "ugds_st_import.h"
 #include "verbs/checkpoint.h"
 
 /* A volume, and the catalog that it will have. */
 struct ugst_job_volume {
-	struct ugst_volume *volume;
-	char *path; /* absolute, for the manifest */
+	struct ugst_volume *volume; /* of the set */
+	const char *path;
 	/* The label's catalog without this checkpoint's cut imports, with the
 	 * new record and all objects, those to be copied last. */
 	struct ugst_catalog plan;
@@ -43,9 +43,10 @@ struct ugst_job {
 	const struct ugds_st_import_opts *opts;
 	struct ugst_checkpoint checkpoint;
 	struct ugst_publication publication;
-	size_t volume_count;
-	struct ugst_job_volume *volumes; /* by UUID */
-	struct ugst_job_shard *shards;   /* checkpoint.shard_count of them */
+	struct ugst_volume_set set;
+	size_t volume_count; /* of the set */
+	struct ugst_job_volume *volumes;
+	struct ugst_job_shard *shards; /* checkpoint.shard_count of them */
 	char *model;
 	char *manifest; /* publication.path as JSON takes it */
 	/* The checkpoint's UUID. Known: from the manifest, or from records of
@@ -54,16 +55,8 @@ struct ugst_job {
 	struct ugst_uuid uuid;
 	uint64_t generation;
 	bool unchanged; /* the manifest says all this already */
-	bool resumed;   /* generation is on the volumes, not yet published */
+	bool resumed;   /* the volumes hold this generation: only publish */
 };
-
-/*
- * ugst_job_open_volumes() - open, lock and check the volumes; volumes.c.
- *
- * Return: OK; INVALID_ARG; MISMATCH (a clone, a stale or wrong device); and as
- * ugst_volume_open() and ugst_volume_load().
- */
-int ugst_job_open_volumes(struct ugst_job *job, struct ugds_st_error *err);
 
 /* Fill uuid, if it can be known already; generation.c. */
 void ugst_job_guess_uuid(struct ugst_job *job);

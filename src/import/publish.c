@@ -382,3 +382,18 @@ int ugst_publication_remove(const struct ugst_import_env *env,
 	return sync_folder(env, publication,
 	                   "unlinked, not known to be durable", err);
 }
+
+void ugst_publication_sync_folder(const struct ugst_import_env *env,
+                                  const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder =
+		slash ? ugst_strndup(path, (size_t)(slash - path + 1)) : NULL;
+	int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (fd >= 0) {
+		(void)env->fs->fsync(env->fs->ctx, fd);
+		(void)close(fd);
+	}
+	free(folder);
+}

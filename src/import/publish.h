@@ -59,6 +59,10 @@ int ugst_publication_remove(const struct ugst_import_env *env,
                             const struct ugst_publication *publication,
                             struct ugds_st_error *err);
 
+/* fsync the folder of path, where that can be done. */
+void ugst_publication_sync_folder(const struct ugst_import_env *env,
+                                  const char *path);
+
 void ugst_publication_end(struct ugst_publication *publication);
 
 #endif /* UGST_IMPORT_PUBLISH_H */

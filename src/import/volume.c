@@ -96,7 +96,6 @@ static int read_slot(struct ugst_volume *volume, unsigned slot,
 	size_t rest;
 	int status;
 
-	memset(buf, 0, UGST_SLOT_BYTES);
 	status = ugst_blockdev_read(volume->dev, buf, UGST_SLOT_HEADER_BYTES,
 	                            off, err);
 	if (status != UGDS_ST_OK)
@@ -139,11 +138,32 @@ static int choose(struct ugst_volume *volume,
 	return status;
 }
 
+/* A slot that cannot be read is no valid one, and unreadable says why. */
+static int load_slot(struct ugst_volume *volume, unsigned slot,
+                     struct ugst_label *label_out, size_t *bytes_out,
+                     struct ugds_st_error *unreadable,
+                     struct ugds_st_error *err)
+{
+	struct ugds_st_error why = {0};
+
+	volume->states[slot] = UGST_SLOT_BLANK;
+	if (read_slot(volume, slot, bytes_out, unreadable) != UGDS_ST_OK) {
+		*bytes_out = 0;
+		return UGDS_ST_OK;
+	}
+	volume->states[slot] = ugst_slot_decode(volume->slots[slot], *bytes_out,
+	                                        label_out, &why);
+	/* Not a verdict on the slot. */
+	if (why.status == UGDS_ST_NO_MEMORY)
+		return ugst_fail_memory(err);
+	return UGDS_ST_OK;
+}
+
 int ugst_volume_load(struct ugst_volume *volume, struct ugds_st_error *err)
 {
 	struct ugst_label labels[UGST_SLOT_COUNT] = {{0}};
 	size_t bytes[UGST_SLOT_COUNT] = {0};
-	struct ugds_st_error slot_err = {0};
+	struct ugds_st_error unreadable = {0};
 	int status = UGDS_ST_OK;
 
 	ugst_label_free(&volume->label);
@@ -159,21 +179,17 @@ int ugst_volume_load(struct ugst_volume *volume, struct ugds_st_error *err)
 		if (!volume->slots[i])
 			return ugst_fail_memory(err);
 	}
-	for (unsigned i = 0; i < UGST_SLOT_COUNT && status == UGDS_ST_OK; i++) {
-		volume->states[i] = UGST_SLOT_DAMAGED;
-		memset(&slot_err, 0, sizeof(slot_err));
-		if (read_slot(volume, i, &bytes[i], &slot_err) == UGDS_ST_OK)
-			volume->states[i] =
-				ugst_slot_decode(volume->slots[i], bytes[i],
-			                         &labels[i], &slot_err);
-		else
-			bytes[i] = 0;
-		/* Not a verdict on the slot. */
-		if (slot_err.status == UGDS_ST_NO_MEMORY)
-			status = ugst_fail_memory(err);
-	}
+	for (unsigned i = 0; i < UGST_SLOT_COUNT && status == UGDS_ST_OK; i++)
+		status = load_slot(volume, i, &labels[i], &bytes[i],
+		                   &unreadable, err);
 	if (status == UGDS_ST_OK)
 		status = choose(volume, labels, bytes, err);
+	/* Nobody knows what the other slot holds. */
+	if (status == UGDS_ST_NOT_FOUND && unreadable.status) {
+		status = unreadable.status;
+		if (err)
+			*err = unreadable;
+	}
 	for (unsigned i = 0; i < UGST_SLOT_COUNT; i++)
 		ugst_label_free(&labels[i]);
 	return status;
@@ -193,12 +209,6 @@ int ugst_volume_check(const struct ugst_import_env *env,
 	/* An image of a volume in a file is wherever somebody put it. */
 	if (dev->kind == UGST_DEVICE_FILE)
 		return UGDS_ST_OK;
-	if (record->lba_bytes != dev->lba_bytes)
-		return ugst_fail(err, UGDS_ST_MISMATCH,
-		                 "%s: expected blocks of %" PRIu32
-		                 " bytes, found %" PRIu32
-		                 ": if the volume was moved, adopt it",
-		                 dev->path, record->lba_bytes, dev->lba_bytes);
 	if (record->start_bytes != dev->start_bytes)
 		return ugst_fail(err, UGDS_ST_MISMATCH,
 		                 "%s: expected a partition that starts at byte "
@@ -243,19 +253,19 @@ int ugst_volume_begin(struct ugst_volume *volume, struct ugds_st_error *err)
 		                 "knows in full, found one of a newer "
 		                 "library, which may be read only",
 		                 path);
-	if (!volume->unequal)
-		return UGDS_ST_OK;
-	/* The newer slot may not be durable yet: whoever wrote it was cut
-	 * before its flush. Only then may the older one be overwritten. */
+	/* What was read may not be durable yet, whether the slots differ or
+	 * not: whoever wrote it was killed before its flush. Without this both
+	 * slots could be lost at once. */
+	status = ugst_blockdev_flush(volume->dev, err);
+	if (status != UGDS_ST_OK || !volume->unequal)
+		return status;
 	bytes = UGST_SLOT_HEADER_BYTES +
 	        (size_t)ugst_align_up(
 			ugst_slot_catalog_bytes(volume->slots[volume->current]),
 			UGST_SLOT_HEADER_BYTES);
-	status = ugst_blockdev_flush(volume->dev, err);
-	if (status == UGDS_ST_OK)
-		status = ugst_blockdev_write(volume->dev,
-		                             volume->slots[volume->current],
-		                             bytes, slot_off(other), err);
+	status =
+		ugst_blockdev_write(volume->dev, volume->slots[volume->current],
+	                            bytes, slot_off(other), err);
 	if (status == UGDS_ST_OK)
 		status = ugst_blockdev_flush(volume->dev, err);
 	if (status == UGDS_ST_OK)

@@ -39,18 +39,20 @@ void ugst_volume_close(struct ugst_volume *volume);
 /*
  * ugst_volume_load() - read both slots and take the label that counts.
  *
- * A slot that cannot be read counts as damaged. May be called again: under the
+ * A slot that cannot be read does not count. May be called again: under the
  * lock, what was read before it is read anew.
  *
  * Return: OK; NOT_FOUND (no label: names path); CORRUPT; UNSUPPORTED;
- * MISMATCH (the device is smaller than its volume); NO_MEMORY.
+ * MISMATCH (the device is smaller than its volume); IO (a slot cannot be read,
+ * and the other is none of ours); NO_MEMORY.
  */
 int ugst_volume_load(struct ugst_volume *volume, struct ugds_st_error *err);
 
 /*
  * ugst_volume_check() - is this the device on which the volume was made?
  *
- * Identity, block size and partition start against the label's record.
+ * Identity and partition start against the label's record. The block size may
+ * differ: all that is written lies on multiples of 4096.
  * Return: OK; MISMATCH (both values).
  */
 int ugst_volume_check(const struct ugst_import_env *env,
@@ -59,7 +61,8 @@ int ugst_volume_check(const struct ugst_import_env *env,
 
 /*
  * ugst_volume_begin() - last step before changes: may this library write this
- * label at all, and are its slots equal? Repairs the older one.
+ * label at all, is it durable, and are its slots equal? Flushes, and repairs
+ * the older slot.
  *
  * Return: OK; UNSUPPORTED (made by a newer library); IO.
  */

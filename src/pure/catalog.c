@@ -28,16 +28,17 @@ static int parse_object(const struct ugst_json *json,
                         struct ugst_object *object, struct ugds_st_error *err)
 {
 	static const char *const known[] = {
-	    "id",          "base_lba", "lba_bytes", "lead_bytes", "bytes",
-	    "header_hash", "hash",     "name",      NULL};
+		"id",          "base_lba", "lba_bytes", "lead_bytes", "bytes",
+		"header_hash", "hash",     "name",      NULL};
 	struct ugst_place place = {0};
 	const char *name;
 	uint64_t min_id = object == catalog->objects ? 1 : object[-1].id + 1;
 	int status;
 
 	/* Growing, so that each is there once and is found by bisection. */
-	status = ugst_json_get_u64(
-	    json, "id", min_id, catalog->next_object_id - 1, &object->id, err);
+	status = ugst_json_get_u64(json, "id", min_id,
+	                           catalog->next_object_id - 1, &object->id,
+	                           err);
 	if (status == UGDS_ST_OK)
 		status = ugst_json_get_u64(json, "bytes", 8, UGST_OFF_MAX,
 		                           &object->bytes, err);
@@ -98,11 +99,12 @@ static int check_overlap(const struct ugst_catalog *catalog,
 
 		if (end > base_off(sorted[i]))
 			status = ugst_fail(
-			    err, UGDS_ST_FORMAT,
-			    "objects %" PRIu64 " and %" PRIu64
-			    ": expected the second from byte %" PRIu64
-			    ", found it from byte %" PRIu64,
-			    low->id, sorted[i]->id, end, base_off(sorted[i]));
+				err, UGDS_ST_FORMAT,
+				"objects %" PRIu64 " and %" PRIu64
+				": expected the second from byte %" PRIu64
+				", found it from byte %" PRIu64,
+				low->id, sorted[i]->id, end,
+				base_off(sorted[i]));
 	}
 	free(sorted);
 	return status;
@@ -127,7 +129,7 @@ static int parse_objects(const struct ugst_json *root,
 		char place[40];
 
 		status =
-		    parse_object(json, catalog, &catalog->objects[at], err);
+			parse_object(json, catalog, &catalog->objects[at], err);
 		if (status != UGDS_ST_OK) {
 			(void)snprintf(place, sizeof(place), "objects[%zu]",
 			               at);
@@ -208,11 +210,11 @@ static int parse_state(const struct ugst_json *json, struct ugst_record *record,
 		return status;
 	record->committed = !strcmp(state, STATE_COMMITTED);
 	if (!record->committed && strcmp(state, STATE_PENDING))
-		return ugst_fail(
-		    err, UGDS_ST_FORMAT,
-		    "member \"state\": expected \"pending\" or "
-		    "\"committed\", found \"%s\"",
-		    ugst_escape(state, strlen(state), shown, sizeof(shown)));
+		return ugst_fail(err, UGDS_ST_FORMAT,
+		                 "member \"state\": expected \"pending\" or "
+		                 "\"committed\", found \"%s\"",
+		                 ugst_escape(state, strlen(state), shown,
+		                             sizeof(shown)));
 	return UGDS_ST_OK;
 }
 
@@ -257,7 +259,7 @@ static int parse_records(const struct ugst_json *root,
 	const struct ugst_json *array;
 	size_t count;
 	int status =
-	    ugst_json_get_array(root, "checkpoints", &array, &count, err);
+		ugst_json_get_array(root, "checkpoints", &array, &count, err);
 
 	if (status != UGDS_ST_OK)
 		return status;
@@ -267,7 +269,7 @@ static int parse_records(const struct ugst_json *root,
 	for (const struct ugst_json *json = ugst_json_first(array); json;
 	     json = ugst_json_next(json)) {
 		struct ugst_record *record =
-		    &catalog->records[catalog->record_count];
+			&catalog->records[catalog->record_count];
 		char place[40];
 
 		status = parse_record(json, catalog, record, err);
@@ -339,9 +341,9 @@ int ugst_catalog_parse(const char *json, size_t json_bytes,
 		catalog.has_unknown = true;
 	status = parse_volume(root, &catalog, err);
 	if (status == UGDS_ST_OK)
-		status =
-		    ugst_json_get_u64(root, "next_object_id", 1, UGST_OFF_MAX,
-		                      &catalog.next_object_id, err);
+		status = ugst_json_get_u64(root, "next_object_id", 1,
+		                           UGST_OFF_MAX,
+		                           &catalog.next_object_id, err);
 	if (status == UGDS_ST_OK)
 		status = parse_objects(root, &catalog, err);
 	if (status == UGDS_ST_OK)
@@ -382,8 +384,9 @@ static bool add_record(const struct ugst_record *record,
 	ok &= ugst_json_add_string(json, "model", record->model);
 	ok &= ugst_json_add_string(json, "manifest", record->manifest);
 	ok &= ugst_json_add_u64(json, "generation", record->generation);
-	ok &= ugst_json_add_string(
-	    json, "state", record->committed ? STATE_COMMITTED : STATE_PENDING);
+	ok &= ugst_json_add_string(json, "state",
+	                           record->committed ? STATE_COMMITTED
+	                                             : STATE_PENDING);
 	ids = ugst_json_add_array(json, "objects");
 	ok &= ids != NULL;
 	for (size_t i = 0; ok && i < record->object_count; i++)
@@ -400,8 +403,8 @@ int ugst_catalog_print(const struct ugst_catalog *catalog, char **json_out,
 	bool ok = ugst_volume_record_print(&catalog->volume, volume);
 	int status;
 
-	ok &=
-	    ugst_json_add_u64(root, "next_object_id", catalog->next_object_id);
+	ok &= ugst_json_add_u64(root, "next_object_id",
+	                        catalog->next_object_id);
 	array = ugst_json_add_array(root, "objects");
 	ok &= array != NULL;
 	for (size_t i = 0; ok && i < catalog->object_count; i++)

@@ -115,7 +115,8 @@ static int add_member(struct walk *walk, const struct ugst_string *string)
 
 	if (string->escaped) {
 		if (!members->pool)
-			members->pool = malloc(members->pool_bytes);
+			members->pool =
+				ugst_reallocarray(NULL, members->pool_bytes, 1);
 		if (!members->pool)
 			return ugst_fail_memory(walk->scan->err);
 		name = members->pool + members->pool_used;

@@ -12,7 +12,7 @@ struct dtype {
 
 #define DTYPE(name, bits) \
 	[UGDS_ST_DTYPE_## \
-		name] = {#name, (uint8_t)(sizeof(#name) - 1), (uint8_t)bits}
+		name] = {#name, (uint8_t)(sizeof(#name) - 1), (uint8_t)(bits)}
 
 /* By value; 0 is no dtype. */
 static const struct dtype dtypes[] = {

@@ -12,9 +12,9 @@ struct ugst_envelope ugst_envelope(uint64_t payload_off, uint64_t payload_bytes,
 	uint64_t end = ugst_align_up(payload_off + payload_bytes, lba_bytes);
 
 	return (struct ugst_envelope){
-	    .off = off,
-	    .bytes = payload_bytes ? end - off : 0,
-	    .skew_bytes = payload_off - off,
+		.off = off,
+		.bytes = payload_bytes ? end - off : 0,
+		.skew_bytes = payload_off - off,
 	};
 }
 
@@ -31,8 +31,8 @@ struct ugst_placement ugst_place(uint64_t payload_off, uint64_t payload_bytes,
 	    end < middle || end - middle < ugst_max(min_bytes, 1))
 		return (struct ugst_placement){.head_bytes = payload_bytes};
 	return (struct ugst_placement){
-	    .head_bytes = head_bytes,
-	    .middle_bytes = end - middle,
-	    .tail_bytes = buffer_off + payload_bytes - end,
+		.head_bytes = head_bytes,
+		.middle_bytes = end - middle,
+		.tail_bytes = buffer_off + payload_bytes - end,
 	};
 }

@@ -129,7 +129,7 @@ char *ugst_hash_text(const struct ugst_hash *hash,
 		text[2 * i] = digits[hash->bytes[i] >> 4];
 		text[2 * i + 1] = digits[hash->bytes[i] & 15];
 	}
-	text[2 * UGST_HASH_BYTES] = '\0';
+	text[UGST_HASH_TEXT_BYTES - 1] = '\0';
 	return text;
 }
 
@@ -154,7 +154,7 @@ bool ugst_hash_from_text(const char *text, struct ugst_hash *hash_out)
 			return false;
 		hash.bytes[i] = (uint8_t)(high << 4 | low);
 	}
-	if (text[2 * UGST_HASH_BYTES] != '\0')
+	if (text[UGST_HASH_TEXT_BYTES - 1] != '\0')
 		return false;
 	*hash_out = hash;
 	return true;

@@ -17,6 +17,7 @@
 #include "pure/dtype.h"
 #include "pure/hash.h"
 #include "pure/header.h"
+#include "pure/namepool.h"
 #include "pure/nameset.h"
 #include "pure/scan.h"
 
@@ -27,10 +28,10 @@ struct parser {
 	struct ugst_scan scan;
 	struct ugst_header header;
 	size_t tensor_capacity;
-	size_t names_bytes;
-	size_t names_capacity;
+	struct ugst_namepool names;
 	size_t dims_count;
 	size_t dims_capacity;
+	bool dims_moved;
 	uint64_t seed;
 	bool metadata_seen;
 };
@@ -81,14 +82,13 @@ static int parse_dtype_object(struct parser *parser, int *dtype_out)
 	scan->at++;
 	status = parse_dtype_name(parser, "a dtype", dtype_out);
 	if (!status)
-		status = ugst_scan_expect(&parser->scan, ':',
-		                          "':' after a dtype");
+		status = ugst_scan_expect(scan, ':', "':' after a dtype");
 	if (status)
 		return status;
 	ugst_scan_space(scan);
 	if (!ugst_scan_usual(scan, "null", 4))
 		return ugst_scan_expected(scan, "null");
-	return ugst_scan_expect(&parser->scan, '}', "'}' after a dtype");
+	return ugst_scan_expect(scan, '}', "'}' after a dtype");
 }
 
 static int parse_dtype(struct parser *parser, struct ugst_header_tensor *tensor)
@@ -105,6 +105,7 @@ static int add_dim(struct parser *parser, uint64_t dim)
 
 	if (!dims)
 		return ugst_fail_memory(parser->scan.err);
+	parser->dims_moved |= dims != parser->header.dims;
 	parser->header.dims = dims;
 	dims[parser->dims_count++] = dim;
 	return UGDS_ST_OK;
@@ -112,25 +113,24 @@ static int add_dim(struct parser *parser, uint64_t dim)
 
 static int parse_shape(struct parser *parser, struct ugst_header_tensor *tensor)
 {
-	int status =
-		ugst_scan_expect(&parser->scan, '[', "the shape as an array");
+	struct ugst_scan *scan = &parser->scan;
+	int status = ugst_scan_expect(scan, '[', "the shape as an array");
 
 	tensor->rank = 0;
-	if (status || ugst_scan_take(&parser->scan, ']'))
+	if (status || ugst_scan_take(scan, ']'))
 		return status;
 	do {
 		uint64_t dim = 0;
 
-		status = ugst_scan_uint(&parser->scan,
-		                        "a dimension as a whole number", &dim);
+		status = ugst_scan_uint(scan, "a dimension as a whole number",
+		                        &dim);
 		if (!status)
 			status = add_dim(parser, dim);
 		if (status)
 			return status;
 		tensor->rank++;
-	} while (ugst_scan_take(&parser->scan, ','));
-	return ugst_scan_expect(&parser->scan, ']',
-	                        "',' or ']' after a dimension");
+	} while (ugst_scan_take(scan, ','));
+	return ugst_scan_expect(scan, ']', "',' or ']' after a dimension");
 }
 
 static int parse_offsets(struct parser *parser,
@@ -138,18 +138,17 @@ static int parse_offsets(struct parser *parser,
 {
 	static const char wanted[] = "a byte offset as a whole number";
 	struct ugst_scan *scan = &parser->scan;
-	int status = ugst_scan_expect(&parser->scan, '[',
-	                              "data_offsets as an array");
+	int status = ugst_scan_expect(scan, '[', "data_offsets as an array");
 
 	if (!status)
 		status = ugst_scan_uint(scan, wanted, &tensor->begin);
 	if (!status)
-		status = ugst_scan_expect(&parser->scan, ',',
+		status = ugst_scan_expect(scan, ',',
 		                          "',' and the second data offset");
 	if (!status)
 		status = ugst_scan_uint(scan, wanted, &tensor->end);
 	if (!status)
-		status = ugst_scan_expect(&parser->scan, ']',
+		status = ugst_scan_expect(scan, ']',
 		                          "']' after two data offsets");
 	return status;
 }
@@ -234,7 +233,7 @@ static int parse_entry_object(struct parser *parser,
 			if (status)
 				return status;
 		} while (ugst_scan_take(scan, ','));
-		status = ugst_scan_expect(&parser->scan, '}',
+		status = ugst_scan_expect(scan, '}',
 		                          "',' or '}' after a member");
 		if (status)
 			return status;
@@ -252,21 +251,19 @@ static int parse_entry_object(struct parser *parser,
 static int parse_entry_array(struct parser *parser,
                              struct ugst_header_tensor *tensor)
 {
+	struct ugst_scan *scan = &parser->scan;
 	int status = parse_dtype(parser, tensor);
 
 	if (!status)
-		status =
-			ugst_scan_expect(&parser->scan, ',', "',' and a shape");
+		status = ugst_scan_expect(scan, ',', "',' and a shape");
 	if (!status)
 		status = parse_shape(parser, tensor);
 	if (!status)
-		status = ugst_scan_expect(&parser->scan, ',',
-		                          "',' and data_offsets");
+		status = ugst_scan_expect(scan, ',', "',' and data_offsets");
 	if (!status)
 		status = parse_offsets(parser, tensor);
 	if (!status)
-		status = ugst_scan_expect(&parser->scan, ']',
-		                          "']' after data_offsets");
+		status = ugst_scan_expect(scan, ']', "']' after data_offsets");
 	return status;
 }
 
@@ -279,32 +276,6 @@ static int parse_entry(struct parser *parser, struct ugst_header_tensor *tensor)
 	if (ugst_scan_take(scan, '['))
 		return parse_entry_array(parser, tensor);
 	return ugst_scan_expected(scan, "an object that describes a tensor");
-}
-
-/* Copy a name to the pool, which may move: names get their place at the end,
- * from their order and length. */
-static int add_name(struct parser *parser, const struct ugst_string *string,
-                    struct ugst_header_tensor *tensor)
-{
-	size_t room = parser->names_bytes + string->raw_bytes + 1;
-	char *name;
-
-	if (room > parser->names_capacity) {
-		char *names = ugst_reallocarray(parser->header.names, room, 2);
-
-		if (!names)
-			return ugst_fail_memory(parser->scan.err);
-		parser->header.names = names;
-		parser->names_capacity = 2 * room;
-	}
-	name = parser->header.names + parser->names_bytes;
-	tensor->name_bytes = (uint32_t)ugst_scan_unescape(string, name);
-	name[tensor->name_bytes] = '\0';
-	tensor->name_hash =
-		ugst_name_hash(name, tensor->name_bytes, parser->seed);
-	tensor->json_off = (uint32_t)(string->raw - 1 - parser->scan.text);
-	parser->names_bytes += tensor->name_bytes + 1;
-	return UGDS_ST_OK;
 }
 
 /* Say in which tensor's entry the error is. */
@@ -322,10 +293,11 @@ static void name_culprit(struct ugds_st_error *err, const char *name,
 	               ugst_escape(name, name_bytes, printed, sizeof(printed)));
 }
 
-static int parse_tensor(struct parser *parser, const struct ugst_string *name)
+static int parse_tensor(struct parser *parser, const struct ugst_string *string)
 {
 	struct ugst_header *header = &parser->header;
 	struct ugst_header_tensor *tensor;
+	const char *name;
 	int status;
 
 	tensor = ugst_grow(header->tensors, header->tensor_count,
@@ -333,17 +305,18 @@ static int parse_tensor(struct parser *parser, const struct ugst_string *name)
 	if (!tensor)
 		return ugst_fail_memory(parser->scan.err);
 	header->tensors = tensor;
-	tensor += header->tensor_count;
-	status = add_name(parser, name, tensor);
-	if (status)
-		return status;
+	tensor += header->tensor_count++;
+	name = ugst_namepool_add(&parser->names, string, &tensor->name_bytes);
+	if (!name)
+		return ugst_fail_memory(parser->scan.err);
+	tensor->name = name;
+	tensor->dims = header->dims + parser->dims_count;
+	tensor->name_hash =
+		ugst_name_hash(name, tensor->name_bytes, parser->seed);
+	tensor->json_off = (uint32_t)(string->raw - 1 - parser->scan.text);
 	status = parse_entry(parser, tensor);
 	if (status)
-		name_culprit(parser->scan.err,
-		             header->names + parser->names_bytes -
-		                     tensor->name_bytes - 1,
-		             tensor->name_bytes);
-	header->tensor_count++;
+		name_culprit(parser->scan.err, name, tensor->name_bytes);
 	return status;
 }
 
@@ -361,8 +334,7 @@ static int parse_metadata(struct parser *parser, const struct ugst_string *name)
 	parser->metadata_seen = true;
 	if (ugst_scan_peek(scan) == 'n')
 		return ugst_scan_skip(scan, 1);
-	status = ugst_scan_expect(&parser->scan, '{',
-	                          "__metadata__ as an object");
+	status = ugst_scan_expect(scan, '{', "__metadata__ as an object");
 	if (status || ugst_scan_take(scan, '}'))
 		return status;
 	do {
@@ -370,8 +342,7 @@ static int parse_metadata(struct parser *parser, const struct ugst_string *name)
 		                          &string);
 		if (!status)
 			status = ugst_scan_expect(
-				&parser->scan, ':',
-				"':' after a name in __metadata__");
+				scan, ':', "':' after a name in __metadata__");
 		if (!status)
 			status = ugst_scan_string(
 				scan, "a string as value in __metadata__",
@@ -379,7 +350,7 @@ static int parse_metadata(struct parser *parser, const struct ugst_string *name)
 		if (status)
 			return status;
 	} while (ugst_scan_take(scan, ','));
-	return ugst_scan_expect(&parser->scan, '}',
+	return ugst_scan_expect(scan, '}',
 	                        "',' or '}' after a value in __metadata__");
 }
 
@@ -401,7 +372,7 @@ static int parse_member(struct parser *parser)
 static int parse_root(struct parser *parser)
 {
 	struct ugst_scan *scan = &parser->scan;
-	int status = ugst_scan_expect(&parser->scan, '{', "'{'");
+	int status = ugst_scan_expect(scan, '{', "'{'");
 
 	if (status)
 		return status;
@@ -411,7 +382,7 @@ static int parse_root(struct parser *parser)
 			if (status)
 				return status;
 		} while (ugst_scan_take(scan, ','));
-		status = ugst_scan_expect(&parser->scan, '}',
+		status = ugst_scan_expect(scan, '}',
 		                          "',' or '}' after an entry");
 		if (status)
 			return status;
@@ -419,26 +390,49 @@ static int parse_root(struct parser *parser)
 	return ugst_scan_finish(scan);
 }
 
-/* The pools have stopped moving: shed their spare room, and point into them.
- * Tensors still stand in the order in which they filled the pools. */
+/* Room for a header as writers write them: growing an array moves it, and each
+ * page that is touched anew costs more than what is parsed into it. Memory that
+ * is not touched costs nothing. */
+static bool reserve_pools(struct parser *parser, size_t json_bytes)
+{
+	struct ugst_header *header = &parser->header;
+
+	parser->tensor_capacity = json_bytes / 96 + 1;
+	parser->dims_capacity = json_bytes / 48 + 1;
+	header->tensors = ugst_reallocarray(NULL, parser->tensor_capacity,
+	                                    sizeof(*header->tensors));
+	header->dims = ugst_reallocarray(NULL, parser->dims_capacity,
+	                                 sizeof(*header->dims));
+	return header->tensors && header->dims &&
+	       ugst_namepool_reserve(&parser->names, json_bytes / 2 + 1);
+}
+
+/* The pools have stopped growing: shed their spare room. Where one has moved,
+ * point into it anew; tensors still stand in the order in which they came. */
 static void settle_pools(struct parser *parser)
 {
 	struct ugst_header *header = &parser->header;
-	char *names = ugst_reallocarray(header->names, parser->names_bytes, 1);
+	struct ugst_header_tensor *tensors = ugst_reallocarray(
+		header->tensors, header->tensor_count, sizeof(*tensors));
 	uint64_t *dims = ugst_reallocarray(header->dims, parser->dims_count,
 	                                   sizeof(*dims));
+	const char *name;
 
-	header->names = names ? names : header->names;
+	ugst_namepool_settle(&parser->names);
+	header->names = parser->names.names;
+	header->tensors = tensors ? tensors : header->tensors;
+	parser->dims_moved |= dims && dims != header->dims;
 	header->dims = dims ? dims : header->dims;
-	names = header->names;
+	if (!parser->dims_moved && !parser->names.moved)
+		return;
+	name = header->names;
 	dims = header->dims;
 	for (size_t i = 0; i < header->tensor_count; i++) {
-		struct ugst_header_tensor *tensor = &header->tensors[i];
-
-		tensor->name = names;
-		tensor->dims = dims;
-		names += tensor->name_bytes + 1;
-		dims += tensor->rank;
+		tensors = &header->tensors[i];
+		tensors->name = name;
+		tensors->dims = dims;
+		name += tensors->name_bytes + 1;
+		dims += tensors->rank;
 	}
 }
 
@@ -477,17 +471,20 @@ int ugst_header_parse(const char *json, size_t json_bytes, uint64_t file_bytes,
 		                 UGST_HEADER_MAX_BYTES);
 	parser.header.data_off = data_off;
 	parser.header.data_bytes = file_bytes - data_off;
-	status = parse_root(&parser);
+	status = reserve_pools(&parser, json_bytes) ? parse_root(&parser)
+	                                            : ugst_fail_memory(err);
 	if (status == UGDS_ST_FORMAT)
 		status = blame_utf8(&parser.scan, status);
 	if (!status) {
 		settle_pools(&parser);
 		status = ugst_header_check(&parser.header, err);
 	}
-	if (status)
+	if (status) {
+		parser.header.names = parser.names.names;
 		ugst_header_free(&parser.header);
-	else
+	} else {
 		*header_out = parser.header;
+	}
 	return status;
 }
 

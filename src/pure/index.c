@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "pure/header.h"
 #include "pure/index.h"
+#include "pure/namepool.h"
 #include "pure/scan.h"
 
 /* Look-ups in flight: enough to hide a cache miss behind the others. */
@@ -15,8 +16,7 @@ struct parser {
 	struct ugst_scan scan;
 	struct ugst_index index;
 	size_t entry_capacity;
-	size_t names_bytes;
-	size_t names_capacity;
+	struct ugst_namepool names;
 	/* Shards in the order in which they come. */
 	size_t shard_capacity;
 	struct ugst_nameset shard_set;
@@ -132,7 +132,7 @@ static int parse_shard(struct parser *parser, uint32_t *shard_out)
 		*shard_out = parser->last_shard;
 		return UGDS_ST_OK;
 	}
-	name = malloc(string.raw_bytes + 1);
+	name = ugst_reallocarray(NULL, string.raw_bytes + 1, 1);
 	if (!name)
 		return ugst_fail_memory(scan->err);
 	bytes = ugst_scan_unescape(&string, name);
@@ -157,47 +157,27 @@ static int parse_shard(struct parser *parser, uint32_t *shard_out)
 
 /* ------------------------------------------------------------- weight_map */
 
-/* As in header.c: the pool may move, names get their place at the end. */
-static int add_name(struct parser *parser, const struct ugst_string *string,
-                    struct ugst_index_entry *entry)
-{
-	size_t room = parser->names_bytes + string->raw_bytes + 1;
-	char *name;
-
-	if (room > parser->names_capacity) {
-		char *names = ugst_reallocarray(parser->index.names, room, 2);
-
-		if (!names)
-			return ugst_fail_memory(parser->scan.err);
-		parser->index.names = names;
-		parser->names_capacity = 2 * room;
-	}
-	name = parser->index.names + parser->names_bytes;
-	entry->name_bytes = (uint32_t)ugst_scan_unescape(string, name);
-	name[entry->name_bytes] = '\0';
-	entry->name_hash =
-		ugst_name_hash(name, entry->name_bytes, parser->seed);
-	entry->json_off = (uint32_t)(string->raw - 1 - parser->scan.text);
-	parser->names_bytes += entry->name_bytes + 1;
-	return UGDS_ST_OK;
-}
-
 static int parse_entry(struct parser *parser)
 {
 	struct ugst_index *index = &parser->index;
 	struct ugst_index_entry *entries;
 	struct ugst_index_entry entry = {0};
 	struct ugst_string string;
+	const char *name;
 	int status = ugst_scan_string(&parser->scan,
 	                              "a tensor name in weight_map", &string);
 
 	if (!status)
 		status = ugst_scan_expect(&parser->scan, ':',
 		                          "':' after a tensor name");
-	if (!status)
-		status = add_name(parser, &string, &entry);
-	if (!status)
-		status = parse_shard(parser, &entry.shard);
+	if (status)
+		return status;
+	name = ugst_namepool_add(&parser->names, &string, &entry.name_bytes);
+	if (!name)
+		return ugst_fail_memory(parser->scan.err);
+	entry.name_hash = ugst_name_hash(name, entry.name_bytes, parser->seed);
+	entry.json_off = (uint32_t)(string.raw - 1 - parser->scan.text);
+	status = parse_shard(parser, &entry.shard);
 	if (status)
 		return status;
 	entries = ugst_grow(index->entries, index->entry_count,
@@ -288,8 +268,11 @@ static int parse_root(struct parser *parser)
 static void settle_names(struct parser *parser)
 {
 	struct ugst_index *index = &parser->index;
-	const char *name = index->names;
+	const char *name;
 
+	ugst_namepool_settle(&parser->names);
+	index->names = parser->names.names;
+	name = index->names;
 	for (size_t i = 0; i < index->entry_count; i++) {
 		index->entries[i].name = name;
 		name += index->entries[i].name_bytes + 1;
@@ -317,7 +300,7 @@ static int fail_twins(const struct ugst_index *index,
 	return ugst_fail_at(
 		err, UGDS_ST_FORMAT, second->json_off,
 		"duplicate name: the index maps tensor \"%s\" to %s at byte %u "
-	        "and "
+		"and "
 		"to %s at byte %u, expected each name once",
 		ugst_escape(first->name, first->name_bytes, name, sizeof(name)),
 		ugst_escape(index->shards[first->shard],
@@ -420,10 +403,12 @@ int ugst_index_parse(const char *json, size_t json_bytes,
 	if (!status)
 		status = sort_shards(&parser.index, err);
 	ugst_nameset_free(&parser.shard_set);
-	if (status)
+	if (status) {
+		parser.index.names = parser.names.names;
 		ugst_index_free(&parser.index);
-	else
+	} else {
 		*index_out = parser.index;
+	}
 	return status;
 }
 

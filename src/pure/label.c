@@ -39,7 +39,7 @@ static bool has_magic(const void *header)
 size_t ugst_slot_catalog_bytes(const void *header)
 {
 	uint64_t bytes =
-	    ugst_get_le64((const char *)header + CATALOG_BYTES_OFF);
+		ugst_get_le64((const char *)header + CATALOG_BYTES_OFF);
 
 	if (!has_magic(header) || bytes > UGST_CATALOG_MAX_BYTES)
 		return 0;
@@ -165,8 +165,8 @@ int ugst_slot_encode(const struct ugst_label *label, void **slot_out,
 	size_t slot_bytes;
 	int status;
 
-	status =
-	    ugst_catalog_print(&label->catalog, &catalog, &catalog_bytes, err);
+	status = ugst_catalog_print(&label->catalog, &catalog, &catalog_bytes,
+	                            err);
 	if (status != UGDS_ST_OK)
 		return status;
 	if (catalog_bytes > UGST_CATALOG_MAX_BYTES) {
@@ -179,7 +179,7 @@ int ugst_slot_encode(const struct ugst_label *label, void **slot_out,
 		goto out;
 	}
 	slot_bytes = (size_t)ugst_align_up(
-	    UGST_SLOT_HEADER_BYTES + catalog_bytes, UGST_SLOT_HEADER_BYTES);
+		UGST_SLOT_HEADER_BYTES + catalog_bytes, UGST_SLOT_HEADER_BYTES);
 	slot = ugst_alloc_aligned(slot_bytes, UGST_SLOT_HEADER_BYTES);
 	if (!slot) {
 		status = ugst_fail_memory(err);
@@ -213,7 +213,7 @@ int ugst_label_choose(const enum ugst_slot_state states[UGST_SLOT_COUNT],
 
 	if (valid_a || valid_b) {
 		*slot_out = !valid_a || (valid_b && labels[1].sequence >
-		                                        labels[0].sequence);
+		                                            labels[0].sequence);
 		return UGDS_ST_OK;
 	}
 	if (states[0] == UGST_SLOT_UNSUPPORTED ||

@@ -35,7 +35,7 @@ static bool joins(const struct run *run, const struct ugst_layout_item *item,
 {
 	return item->device == run->device && item->device_off >= run->reach &&
 	       ugst_align_down(item->device_off, item->lba_bytes) <=
-	           ugst_align_up(run->reach, item->lba_bytes) &&
+	               ugst_align_up(run->reach, item->lba_bytes) &&
 	       ugst_is_aligned(item->device_off - run->device_off, align);
 }
 
@@ -55,19 +55,25 @@ uint64_t ugst_layout(struct ugst_layout_item *items, size_t item_count,
 			return UINT64_MAX;
 		if (!open || !joins(&run, item, align)) {
 			run = (struct run){
-			    .device = item->device,
-			    .device_off = item->device_off - skew,
-			    .arena_off = ugst_align_up(end, UGST_PAGE_BYTES),
+				.device = item->device,
+				.device_off = item->device_off - skew,
+				.arena_off =
+					ugst_align_up(end, UGST_PAGE_BYTES),
 			};
 			open = ugst_is_aligned(skew, align);
 		}
 		run.reach = item->device_off + item->bytes;
-		/* What cannot be aligned in its blocks starts a page. */
-		item->out_off = run.arena_off;
-		if (open)
-			item->out_off += item->device_off - run.device_off;
-		end =
-		    ugst_align_up(item->out_off + item->bytes, item->lba_bytes);
+		if (open) {
+			item->out_off = run.arena_off + item->device_off -
+			                run.device_off;
+			end = ugst_align_up(item->out_off + item->bytes,
+			                    item->lba_bytes);
+		} else {
+			/* Cannot be aligned in its blocks: staged, so that it
+			 * needs no blocks around it. */
+			item->out_off = ugst_align_up(end, align);
+			end = item->out_off + item->bytes;
+		}
 	}
 	return ugst_align_up(end, UGST_GPU_PAGE_BYTES);
 }

@@ -51,9 +51,9 @@ static int parse_volume(const struct ugst_json *json,
 	status = ugst_volume_record_parse(json, also, &volume->record, &unknown,
 	                                  err);
 	if (status == UGDS_ST_OK)
-		status =
-		    ugst_json_get_u64(json, "label_sequence", 1, UGST_OFF_MAX,
-		                      &volume->label_sequence, err);
+		status = ugst_json_get_u64(json, "label_sequence", 1,
+		                           UGST_OFF_MAX,
+		                           &volume->label_sequence, err);
 	if (status == UGDS_ST_OK)
 		status = get_copy(json, "path", &volume->path, err);
 	if (status != UGDS_ST_OK)
@@ -62,10 +62,10 @@ static int parse_volume(const struct ugst_json *json,
 		if (ugst_uuid_equal(&manifest->volumes[i].record.uuid,
 		                    &volume->record.uuid))
 			return ugst_fail(
-			    err, UGDS_ST_FORMAT,
-			    "expected each volume once, found %s "
-			    "twice",
-			    ugst_uuid_text(&volume->record.uuid, text));
+				err, UGDS_ST_FORMAT,
+				"expected each volume once, found %s "
+				"twice",
+				ugst_uuid_text(&volume->record.uuid, text));
 	return UGDS_ST_OK;
 }
 
@@ -86,8 +86,8 @@ static int parse_volumes(const struct ugst_json *root,
 	     json = ugst_json_next(json)) {
 		size_t at = manifest->volume_count++;
 
-		status =
-		    parse_volume(json, manifest, &manifest->volumes[at], err);
+		status = parse_volume(json, manifest, &manifest->volumes[at],
+		                      err);
 		if (status != UGDS_ST_OK)
 			return fail_in(err, status, "volumes", at);
 	}
@@ -116,8 +116,8 @@ static int parse_copy(const struct ugst_json *json,
 		                           &copy->object_id, err);
 	if (status == UGDS_ST_OK)
 		status = ugst_place_parse(
-		    json, &manifest->volumes[copy->volume].record, shard_bytes,
-		    &place, err);
+			json, &manifest->volumes[copy->volume].record,
+			shard_bytes, &place, err);
 	if (status != UGDS_ST_OK)
 		return status;
 	copy->base_lba = place.base_lba;
@@ -201,9 +201,9 @@ static int parse_shard(const struct ugst_json *json,
 
 	status = get_copy(json, "name", &shard->name, err);
 	if (status == UGDS_ST_OK)
-		status =
-		    ugst_json_get_u64(json, "bytes", UGST_HEADER_PREFIX_BYTES,
-		                      UGST_OFF_MAX, &shard->bytes, err);
+		status = ugst_json_get_u64(json, "bytes",
+		                           UGST_HEADER_PREFIX_BYTES,
+		                           UGST_OFF_MAX, &shard->bytes, err);
 	if (status == UGDS_ST_OK)
 		status = ugst_json_get_u64(json, "json_bytes", 0,
 		                           UGST_HEADER_MAX_BYTES,
@@ -246,7 +246,7 @@ static int parse_shards(const struct ugst_json *root,
 		size_t at = manifest->shard_count++;
 
 		status =
-		    parse_shard(json, manifest, &manifest->shards[at], err);
+			parse_shard(json, manifest, &manifest->shards[at], err);
 		if (status != UGDS_ST_OK)
 			return fail_in(err, status, "shards", at);
 	}
@@ -265,14 +265,14 @@ static int check_format(const struct ugst_json *root, struct ugds_st_error *err)
 	if (status != UGDS_ST_OK)
 		return status;
 	if (strcmp(format, UGST_MANIFEST_FORMAT))
-		return ugst_fail(
-		    err, UGDS_ST_FORMAT,
-		    "member \"format\": expected \"%s\", found "
-		    "\"%s\"",
-		    UGST_MANIFEST_FORMAT,
-		    ugst_escape(format, strlen(format), shown, sizeof(shown)));
-	status =
-	    ugst_json_get_u32(root, "version", 1, UINT32_MAX, &version, err);
+		return ugst_fail(err, UGDS_ST_FORMAT,
+		                 "member \"format\": expected \"%s\", found "
+		                 "\"%s\"",
+		                 UGST_MANIFEST_FORMAT,
+		                 ugst_escape(format, strlen(format), shown,
+		                             sizeof(shown)));
+	status = ugst_json_get_u32(root, "version", 1, UINT32_MAX, &version,
+	                           err);
 	if (status != UGDS_ST_OK)
 		return status;
 	if (version != UGST_MANIFEST_VERSION)
@@ -350,8 +350,8 @@ static bool add_shard(const struct ugst_manifest_shard *shard,
 	ok &= ugst_json_add_u64(json, "json_bytes", shard->json_bytes);
 	ok &= ugst_json_add_hex(json, "header_hash", shard->header_hash.bytes,
 	                        UGST_HASH_BYTES);
-	ok &=
-	    ugst_json_add_hex(json, "hash", shard->hash.bytes, UGST_HASH_BYTES);
+	ok &= ugst_json_add_hex(json, "hash", shard->hash.bytes,
+	                        UGST_HASH_BYTES);
 	if (shard->left_out_count) {
 		array = ugst_json_add_array(json, "left_out");
 		ok &= array != NULL;

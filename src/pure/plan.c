@@ -79,9 +79,9 @@ static void sort_segments(struct ugst_plan *plan)
 		if (segment_end(&segments[i]) >= reach)
 			farthest = i;
 		segments[i].reach = ugst_max(reach, segment_end(&segments[i]));
-		if (i && ugst_align_down(segments[i].device_off,
-					 plan->lba_bytes) <=
-				 ugst_align_up(reach, plan->lba_bytes))
+		if (i &&
+		    ugst_align_down(segments[i].device_off, plan->lba_bytes) <=
+		            ugst_align_up(reach, plan->lba_bytes))
 			plan->merge_count++;
 	}
 }
@@ -106,7 +106,7 @@ static bool joins(const struct ugst_plan *plan, const struct ugst_segment *a,
 		return true;
 	return a->slack && b->slack &&
 	       ugst_align_down(b->device_off, plan->lba_bytes) <=
-	           ugst_align_up(a_end, plan->lba_bytes);
+	               ugst_align_up(a_end, plan->lba_bytes);
 }
 
 static struct span next_span(const struct ugst_plan *plan, size_t first)
@@ -118,10 +118,10 @@ static struct span next_span(const struct ugst_plan *plan, size_t first)
 	       joins(plan, &segments[end - 1], &segments[end]))
 		end++;
 	return (struct span){
-	    .first = first,
-	    .end = end,
-	    .off = segments[first].device_off,
-	    .end_off = segment_end(&segments[end - 1]),
+		.first = first,
+		.end = end,
+		.off = segments[first].device_off,
+		.end_off = segment_end(&segments[end - 1]),
 	};
 }
 
@@ -133,15 +133,16 @@ static void place_outward(const struct ugst_plan *plan, struct span *span)
 	uint64_t off = ugst_align_down(span->off, lba_bytes);
 	uint64_t end = ugst_align_up(span->end_off, lba_bytes);
 	uint64_t reach =
-	    span->first ? plan->segments[span->first - 1].reach : 0;
+		span->first ? plan->segments[span->first - 1].reach : 0;
 
 	reach = ugst_align_up(reach, lba_bytes);
 	if (off < reach)
 		off += ugst_align_up(reach - off, UGST_PAGE_BYTES);
 	if (span->end < plan->segment_count)
 		end = ugst_min(
-		    end, ugst_align_down(plan->segments[span->end].device_off,
-		                         lba_bytes));
+			end,
+			ugst_align_down(plan->segments[span->end].device_off,
+		                        lba_bytes));
 	if (off < end) {
 		span->direct_off = off;
 		span->direct_end = end;
@@ -191,7 +192,7 @@ static void add_staged(struct ugst_plan *plan, uint64_t off, uint64_t end)
 		return;
 	}
 	plan->ranges[plan->range_count++] =
-	    (struct ugst_range){.device_off = off, .bytes = end - off};
+		(struct ugst_range){.device_off = off, .bytes = end - off};
 }
 
 static void add_direct(struct ugst_plan *plan, const struct span *span)
@@ -201,10 +202,10 @@ static void add_direct(struct ugst_plan *plan, const struct span *span)
 	if (span->direct_off == span->direct_end)
 		return;
 	plan->ranges[plan->range_count++] = (struct ugst_range){
-	    .device_off = span->direct_off,
-	    .bytes = span->direct_end - span->direct_off,
-	    .base = segment->base,
-	    .buffer_off = buffer_off(segment, span->direct_off),
+		.device_off = span->direct_off,
+		.bytes = span->direct_end - span->direct_off,
+		.base = segment->base,
+		.buffer_off = buffer_off(segment, span->direct_off),
 	};
 }
 
@@ -227,11 +228,11 @@ int ugst_plan_build(struct ugst_plan *plan, struct ugst_segment *segments,
                     struct ugds_st_error *err)
 {
 	*plan = (struct ugst_plan){
-	    .lba_bytes = limits->lba_bytes,
-	    .command_bytes = limits->command_bytes,
-	    .entry_bytes = ugst_plan_entry_bytes(limits->command_bytes),
-	    .segments = segments,
-	    .segment_count = segment_count,
+		.lba_bytes = limits->lba_bytes,
+		.command_bytes = limits->command_bytes,
+		.entry_bytes = ugst_plan_entry_bytes(limits->command_bytes),
+		.segments = segments,
+		.segment_count = segment_count,
 	};
 	/* A span has three ranges at most, and at least one segment. */
 	plan->ranges = ugst_calloc(segment_count, 3 * sizeof(*plan->ranges));
@@ -264,12 +265,11 @@ bool ugst_plan_peek(const struct ugst_plan *plan, struct ugst_entry *entry_out)
 		return false;
 	bytes = ugst_min(range->bytes - plan->range_off, plan->entry_bytes);
 	*entry_out = (struct ugst_entry){
-	    .device_off = range->device_off + plan->range_off,
-	    .bytes = bytes,
-	    .base = range->base,
-	    .buffer_off = range->buffer_off + plan->range_off,
-	    .commands = (uint32_t)ugst_div_up(bytes, plan->command_bytes),
-		.segment = UGST_ALL_SEGMENTS,
+		.device_off = range->device_off + plan->range_off,
+		.bytes = bytes,
+		.base = range->base,
+		.buffer_off = range->buffer_off + plan->range_off,
+		.commands = (uint32_t)ugst_div_up(bytes, plan->command_bytes),
 	};
 	return true;
 }

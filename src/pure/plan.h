@@ -44,11 +44,8 @@ struct ugst_entry {
 	char *base; /* NULL: staged, the slot decides */
 	uint64_t buffer_off;
 	uint32_t commands;
-	size_t segment; /* the only one it is for; UGST_ALL_SEGMENTS */
+	bool again; /* not of the plan: read once more after a failure */
 };
-
-/* An entry of a plan is for every segment that it overlaps. */
-#define UGST_ALL_SEGMENTS SIZE_MAX
 
 struct ugst_plan {
 	uint32_t lba_bytes;

@@ -426,8 +426,6 @@ int ugst_scan_number(struct ugst_scan *scan)
 		at++;
 		if (!is_digit_at(scan, at))
 			goto no_digit;
-		/* The whole part may be full where the fraction is not. */
-		number.full = false;
 		for (; is_digit_at(scan, at); at++)
 			add_digit(&number, *at, true);
 	}

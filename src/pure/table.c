@@ -11,7 +11,7 @@
 #include "pure/table.h"
 
 /* Look-ups in flight: enough to hide a cache miss behind the others. */
-#define PREFETCH_DISTANCE 12u
+#define PREFETCH_DISTANCE 24u
 
 /* What a shard's tensors point into. */
 struct pools {
@@ -103,26 +103,31 @@ static int fail_twins(const struct ugst_table *table, uint32_t first,
 	                 print_shard(table, second, two));
 }
 
-int ugst_table_reserve(struct ugst_table *table, size_t tensor_count,
-                       struct ugds_st_error *err)
+static int reserve_tensors(struct ugst_table *table, size_t capacity,
+                           struct ugds_st_error *err)
 {
 	struct ugds_st_tensor *tensors;
 
-	if (!ugst_nameset_reserve(&table->set, tensor_count))
-		return ugst_fail_memory(err);
-	if (tensor_count <= table->capacity)
+	if (capacity <= table->capacity)
 		return UGDS_ST_OK;
-	tensors = ugst_reallocarray(table->tensors, tensor_count,
-	                            sizeof(*tensors));
+	tensors = ugst_reallocarray(table->tensors, capacity, sizeof(*tensors));
 	if (!tensors)
 		return ugst_fail_memory(err);
 	table->tensors = tensors;
-	table->capacity = tensor_count;
+	table->capacity = capacity;
 	return UGDS_ST_OK;
 }
 
-/* Room for one more shard, and for as much again where that is not enough:
- * many small shards do not mean many moves. */
+int ugst_table_reserve(struct ugst_table *table, size_t tensor_count,
+                       struct ugds_st_error *err)
+{
+	if (!ugst_nameset_reserve(&table->set, tensor_count))
+		return ugst_fail_memory(err);
+	return reserve_tensors(table, tensor_count, err);
+}
+
+/* Room for one more shard, and for as many tensors again where that is not
+ * enough: many small shards do not mean many moves. */
 static int reserve_shard(struct ugst_table *table, size_t tensor_count,
                          struct ugds_st_error *err)
 {
@@ -134,9 +139,11 @@ static int reserve_shard(struct ugst_table *table, size_t tensor_count,
 	if (!pools)
 		return ugst_fail_memory(err);
 	table->pools = pools;
-	if (wanted > table->capacity && table->count)
+	if (!ugst_nameset_reserve(&table->set, wanted))
+		return ugst_fail_memory(err);
+	if (wanted > table->capacity)
 		wanted += table->count;
-	return ugst_table_reserve(table, wanted, err);
+	return reserve_tensors(table, wanted, err);
 }
 
 /* Put one tensor behind the last. */

@@ -10,6 +10,8 @@ struct ugst_ugds_limits {
 	uint32_t command_bytes;   /* largest single command: a multiple of
 	                             4096, not always a power of two */
 	uint32_t window_commands; /* oldest unreported to newest, at most */
+	bool fails_early; /* an entry is reported FAILED with its first bad
+	                     command, while others of its may still run */
 	bool wait_sleeps; /* batch_status with min_count 1 sleeps; else it
 	                     spins, and the caller naps */
 };

@@ -26,9 +26,9 @@ int ugst_json_get_uuid(const struct ugst_json *object, const char *member,
 		return status;
 	if (!ugst_uuid_from_text(text, &uuid) || ugst_uuid_is_nil(&uuid))
 		return ugst_fail(
-		    err, UGDS_ST_FORMAT,
-		    "member \"%s\": expected a UUID, found \"%s\"", member,
-		    ugst_escape(text, strlen(text), shown, sizeof(shown)));
+			err, UGDS_ST_FORMAT,
+			"member \"%s\": expected a UUID, found \"%s\"", member,
+			ugst_escape(text, strlen(text), shown, sizeof(shown)));
 	*uuid_out = uuid;
 	return UGDS_ST_OK;
 }
@@ -247,8 +247,8 @@ int ugst_volume_record_parse(const struct ugst_json *json,
 	if (status == UGDS_ST_OK && ugst_json_has(json, "identity"))
 		status = ugst_json_get_object(json, "identity", &identity, err);
 	if (status == UGDS_ST_OK && identity)
-		status =
-		    get_identity(identity, &record.identity, unknown_out, err);
+		status = get_identity(identity, &record.identity, unknown_out,
+		                      err);
 	if (status != UGDS_ST_OK)
 		return status;
 	if (!ugst_is_aligned(record.bytes, UGST_MIB))
@@ -319,15 +319,16 @@ int ugst_place_parse(const struct ugst_json *json,
 	if (status != UGDS_ST_OK)
 		return status;
 	if (!run_fits(&place, volume, shard_bytes))
-		return ugst_fail(
-		    err, UGDS_ST_FORMAT,
-		    "base_lba %" PRIu64 " of %" PRIu32 " bytes, lead %" PRIu32
-		    ", %" PRIu64 " bytes: expected a place between byte "
-		    "%" PRIu64 " and %" PRIu64
-		    " of the volume, found one outside",
-		    place.base_lba, place.lba_bytes, place.lead_bytes,
-		    shard_bytes, UGST_OBJECTS_OFF,
-		    volume->bytes - UGST_VOLUME_TAIL_BYTES);
+		return ugst_fail(err, UGDS_ST_FORMAT,
+		                 "base_lba %" PRIu64 " of %" PRIu32
+		                 " bytes, lead %" PRIu32 ", %" PRIu64
+		                 " bytes: expected a place between byte "
+		                 "%" PRIu64 " and %" PRIu64
+		                 " of the volume, found one outside",
+		                 place.base_lba, place.lba_bytes,
+		                 place.lead_bytes, shard_bytes,
+		                 UGST_OBJECTS_OFF,
+		                 volume->bytes - UGST_VOLUME_TAIL_BYTES);
 	if (!ugst_is_aligned(place.base_lba * place.lba_bytes,
 	                     UGST_OBJECT_ALIGN))
 		return ugst_fail(err, UGDS_ST_FORMAT,

@@ -16,7 +16,7 @@
 #define REGISTER_MIN_BYTES (64 * UGST_MIB)
 
 struct ugds_st_array {
-	const struct ugds_st_memory_ops *memory;
+	struct ugds_st_memory_ops memory;
 	char *data;
 	uint64_t bytes;
 	size_t count;
@@ -48,13 +48,14 @@ static int lay_out(const ugds_st_store *store,
 	if (!items)
 		return ugst_fail_memory(err);
 	for (size_t i = 0; i < count; i++) {
-		uint32_t source = store->shards[tensors[i]->shard].source;
-		struct ugst_queue *queue = store->path.sources[source].queue;
+		const struct ugst_store_copy *copy =
+			ugst_store_copy(store, tensors[i], 0);
 
 		items[i] = (struct ugst_layout_item){
-			.device = source,
-			.lba_bytes = ugst_queue_device(queue)->limits.lba_bytes,
-			.device_off = ugst_store_device_off(store, tensors[i]),
+			.device = copy->source,
+			.lba_bytes = ugst_store_device(store, copy)
+		                             ->limits.lba_bytes,
+			.device_off = copy->device_off + tensors[i]->file_off,
 			.bytes = tensors[i]->payload_bytes,
 			.index = i,
 		};
@@ -108,8 +109,8 @@ UGST_API void ugds_st_array_free(ugds_st_array *array)
 	if (!array)
 		return;
 	if (array->data)
-		array->memory->free(array->memory->ctx, array->data,
-		                    array->bytes);
+		array->memory.free(array->memory.ctx, array->data,
+		                   array->bytes);
 	free(array->tensors);
 	free(array->infos);
 	free(array->strings);
@@ -190,7 +191,7 @@ static int new_array(const ugds_st_store *store,
 		status = ugst_fail_memory(err);
 		goto out;
 	}
-	array->memory = memory;
+	array->memory = *memory;
 	array->count = count;
 	array->tensors = ugst_calloc(count, sizeof(*array->tensors));
 	array->infos = ugst_calloc(count, sizeof(*array->infos));
@@ -232,10 +233,10 @@ static bool register_array(const ugds_st_store *store,
                            const struct ugds_st_array *array,
                            const struct ugds_st_read_opts *opts)
 {
-	if (opts->deadline_ms || (array->memory->ugds_register_flags >= 0 &&
+	if (opts->deadline_ms || (array->memory.ugds_register_flags >= 0 &&
 	                          array->bytes < REGISTER_MIN_BYTES))
 		return false;
-	return ugst_store_register(store, array->memory, array->data,
+	return ugst_store_register(store, &array->memory, array->data,
 	                           array->bytes, NULL) == UGDS_ST_OK;
 }
 
@@ -256,7 +257,7 @@ static int fill_array(ugds_st_store *store,
 	for (size_t i = 0; i < array->count; i++)
 		requests[i] = (struct ugst_request){
 			.tensor = tensors[i],
-			.device_off = ugst_store_device_off(store, tensors[i]),
+			.shard_off = tensors[i]->file_off,
 			.bytes = tensors[i]->payload_bytes,
 			.dst = array->tensors[i],
 			.base = registered ? array->data : NULL,
@@ -264,6 +265,9 @@ static int fill_array(ugds_st_store *store,
 		};
 	status = ugst_read_requests(store, requests, array->count, opts, err);
 	free(requests);
+	/* What other tensors' copies still write to is about to be freed. */
+	for (size_t i = 0; status && i < store->path.source_count; i++)
+		ugst_late_wait(&store->path, &store->path.sources[i]);
 	if (!registered)
 		return status;
 	/* What a lost device may still write to is never freed. */
@@ -282,7 +286,7 @@ UGST_API int ugds_st_get_tensors(ugds_st_store *store,
                                  struct ugds_st_error *err)
 {
 	struct ugds_st_read_opts opts;
-	struct ugds_st_array *array;
+	struct ugds_st_array *array = NULL;
 	int status;
 
 	if (!store || !tensors || !array_out || count == 0 ||
@@ -297,17 +301,18 @@ UGST_API int ugds_st_get_tensors(ugds_st_store *store,
 		status = check_align(&align, err);
 	if (status == UGDS_ST_OK)
 		status = ugst_store_check_readable(store, err);
-	if (status == UGDS_ST_OK)
-		status = new_array(store, tensors, count, align, &array, err);
 	if (status)
 		return status;
-	status = fill_array(store, tensors, array, &opts, err);
-	if (status) {
+	ugst_store_enter(store);
+	status = new_array(store, tensors, count, align, &array, err);
+	if (status == UGDS_ST_OK)
+		status = fill_array(store, tensors, array, &opts, err);
+	if (status == UGDS_ST_OK)
+		*array_out = array;
+	else
 		ugds_st_array_free(array);
-		return status;
-	}
-	*array_out = array;
-	return UGDS_ST_OK;
+	ugst_store_leave(store);
+	return status;
 }
 
 UGST_API int ugds_st_get_tensor(ugds_st_store *store, const char *name,

@@ -50,19 +50,21 @@ UGST_API int ugds_st_register(ugds_st_store *store, void *base, size_t bytes,
 	buffer->base = base;
 	buffer->bytes = bytes;
 	buffer->ours = !(flags & UGDS_ST_REGISTERED);
+	ugst_store_enter(store);
 	if (buffer->ours)
 		status = ugst_store_register(store, store->path.memory, base,
 		                             bytes, err);
 	if (status) {
 		free(buffer);
-		return status;
+	} else {
+		(void)pthread_mutex_lock(&store->lock);
+		buffer->next = store->buffers;
+		store->buffers = buffer;
+		(void)pthread_mutex_unlock(&store->lock);
+		*buf_out = buffer;
 	}
-	(void)pthread_mutex_lock(&store->lock);
-	buffer->next = store->buffers;
-	store->buffers = buffer;
-	(void)pthread_mutex_unlock(&store->lock);
-	*buf_out = buffer;
-	return UGDS_ST_OK;
+	ugst_store_leave(store);
+	return status;
 }
 
 UGST_API int ugds_st_unregister(ugds_st_buffer *buf, struct ugds_st_error *err)

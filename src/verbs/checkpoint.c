@@ -215,13 +215,16 @@ static int apply_index(struct ugst_checkpoint *checkpoint,
 	};
 	int status = UGDS_ST_OK;
 
-	if (!claims.met || !claims.elsewhere)
+	if (!claims.met || !claims.elsewhere) {
 		status = ugst_fail_memory(err);
+		goto out;
+	}
 	for (size_t i = 0; i < checkpoint->shard_count && !status; i++)
 		status = claim_shard(checkpoint, (uint32_t)i, index, &claims,
 		                     err);
 	if (!status)
 		status = check_claims(checkpoint, index, &claims, err);
+out:
 	free(claims.met);
 	free(claims.elsewhere);
 	return status;

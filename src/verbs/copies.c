@@ -9,7 +9,8 @@ bool ugst_copies_push(struct ugst_copies *copies, const struct ugst_copy *copy)
 {
 	struct ugst_copy *grown;
 
-	if (copies->first > 0 &&
+	/* Only when half of it is free: one move for as many pushes. */
+	if (copies->first && copies->first >= copies->count &&
 	    copies->first + copies->count == copies->capacity) {
 		memmove(copies->items, copies->items + copies->first,
 		        copies->count * sizeof(*copies->items));
@@ -27,6 +28,12 @@ bool ugst_copies_push(struct ugst_copies *copies, const struct ugst_copy *copy)
 const struct ugst_copy *ugst_copies_first(const struct ugst_copies *copies)
 {
 	return copies->count ? &copies->items[copies->first] : NULL;
+}
+
+struct ugst_copy *ugst_copies_last(const struct ugst_copies *copies)
+{
+	return copies->count ? &copies->items[copies->first + copies->count - 1]
+	                     : NULL;
 }
 
 void ugst_copies_pop(struct ugst_copies *copies)

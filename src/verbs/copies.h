@@ -10,6 +10,7 @@ struct ugst_copy {
 	uint64_t token;
 	uint64_t bytes;
 	size_t want;
+	uint64_t run;  /* of a late one: its call */
 	uint32_t slot; /* UGST_NO_SLOT: not the last one */
 };
 
@@ -26,6 +27,9 @@ bool ugst_copies_push(struct ugst_copies *copies, const struct ugst_copy *copy);
 
 /* The oldest; NULL: none. */
 const struct ugst_copy *ugst_copies_first(const struct ugst_copies *copies);
+
+/* The youngest; NULL: none. */
+struct ugst_copy *ugst_copies_last(const struct ugst_copies *copies);
 
 void ugst_copies_pop(struct ugst_copies *copies);
 

@@ -21,6 +21,13 @@ int ugst_store_say(const ugds_st_store *store, const struct ugst_want *want,
 			                 "%s: copy from the arena: %s", what,
 			                 memory->error_text(memory->ctx,
 			                                    want->copy_code));
+		if (want->fence_code)
+			return ugst_fail(err, UGDS_ST_IO,
+			                 "%s: fence after the device's writes: "
+			                 "%s",
+			                 what,
+			                 memory->error_text(memory->ctx,
+			                                    want->fence_code));
 		return ugst_fail_at(
 			err, UGDS_ST_IO, want->failed_off,
 			"%s: LBA %llu of %s cannot be read", what,
@@ -59,7 +66,7 @@ int ugst_store_fetch(const ugds_st_store *store, uint32_t source, uint64_t off,
 		.dst = dst,
 	};
 	lists[source] = (struct ugst_segments){segment, 1};
-	status = ugst_transfer(&store->path, lists, &want, 1, &opts, err);
+	status = ugst_transfer(&store->path, lists, &want, &opts, err);
 	if (status == UGDS_ST_OK && want.status) {
 		const struct ugst_device *device =
 			ugst_queue_device(store->path.sources[source].queue);

@@ -51,11 +51,11 @@ static int list_group(const ugds_st_store *store, const struct group *group,
 	}
 	for (size_t i = group->first; i < group->end; i++) {
 		const struct ugst_store_shard *shard = &store->shards[i];
-		struct ugst_segments *list = &lists[shard->source];
+		struct ugst_segments *list = &lists[shard->copies->source];
 		uint64_t bytes = header_bytes(shard);
 
 		list->items[list->count++] = (struct ugst_segment){
-			.device_off = shard->device_off,
+			.device_off = shard->copies->device_off,
 			.bytes = bytes,
 			.dst = dst,
 			.request = (uint32_t)(i - group->first),
@@ -66,36 +66,77 @@ static int list_group(const ugds_st_store *store, const struct group *group,
 	return UGDS_ST_OK;
 }
 
+/* Read the first copy of each; what became of it is left in wants. */
 static int read_group(ugds_st_store *store, const struct group *group,
-                      struct ugds_st_error *err)
+                      struct ugst_want *wants, struct ugds_st_error *err)
 {
-	size_t count = group->end - group->first;
 	struct ugst_transfer_opts opts = {0};
-	struct ugst_want *wants = ugst_calloc(count, sizeof(*wants));
 	struct ugst_segments *lists =
 		ugst_calloc(store->path.source_count, sizeof(*lists));
 	int status;
 
-	if (!wants || !lists) {
-		status = ugst_fail_memory(err);
-		goto out;
-	}
+	if (!lists)
+		return ugst_fail_memory(err);
 	status = list_group(store, group, lists, wants, err);
-	if (status) {
-		for (size_t i = 0; i < store->path.source_count; i++)
-			free(lists[i].items);
-		goto out;
-	}
-	status = ugst_transfer(&store->path, lists, wants, count, &opts, err);
-	for (size_t i = 0; i < count && status == UGDS_ST_OK; i++) {
-		if (wants[i].status == UGDS_ST_OK)
-			continue;
-		status = ugst_store_say(store, &wants[i], "header", err);
-		ugst_err_prefix(err, store->shards[group->first + i].name);
-	}
-out:
-	free(wants);
+	if (status == UGDS_ST_OK)
+		status = ugst_transfer(&store->path, lists, wants, &opts, err);
+	for (size_t i = 0; i < store->path.source_count; i++)
+		free(lists[i].items);
 	free(lists);
+	return status;
+}
+
+static int check_hash(const ugds_st_store *store,
+                      const struct ugst_store_shard *shard, uint32_t copy,
+                      const char *bytes, struct ugds_st_error *err)
+{
+	struct ugst_hash hash = ugst_hash(bytes, header_bytes(shard));
+	char expected[UGST_HASH_TEXT_BYTES];
+	char found[UGST_HASH_TEXT_BYTES];
+
+	if (ugst_hash_equal(&hash, &shard->header_hash))
+		return UGDS_ST_OK;
+	return ugst_fail(err, UGDS_ST_CORRUPT,
+	                 "%s: header on %s: expected hash %s, found %s",
+	                 shard->name,
+	                 ugst_store_device(store, &shard->copies[copy])->path,
+	                 ugst_hash_text(&shard->header_hash, expected),
+	                 ugst_hash_text(&hash, found));
+}
+
+/* A header that any copy of its shard has; the first copy was read already.
+ * If none has it, err speaks of the first. */
+static int settle_header(const ugds_st_store *store,
+                         const struct ugst_store_shard *shard,
+                         const struct ugst_want *want, char *bytes,
+                         struct ugds_st_error *err)
+{
+	int status;
+
+	if (want->status == UGDS_ST_OK) {
+		status = check_hash(store, shard, 0, bytes, err);
+	} else {
+		status = ugst_store_say(store, want, "header", err);
+		ugst_err_prefix(err, shard->name);
+	}
+	for (uint32_t i = 1; i < shard->copy_count && status; i++) {
+		struct ugds_st_error why;
+		int found = ugst_store_fetch(store, shard->copies[i].source,
+		                             shard->copies[i].device_off,
+		                             header_bytes(shard), bytes,
+		                             "header", &why);
+
+		if (found == UGDS_ST_OK)
+			found = check_hash(store, shard, i, bytes, &why);
+		/* Out of memory, busy: that says nothing of a copy. */
+		if (found == UGDS_ST_NO_MEMORY || found == UGDS_ST_BUSY) {
+			if (err)
+				*err = why;
+			return found;
+		}
+		if (found == UGDS_ST_OK)
+			return found;
+	}
 	return status;
 }
 
@@ -104,22 +145,9 @@ static int add_shard(ugds_st_store *store,
                      const char *bytes, struct ugds_st_error *err)
 {
 	const struct ugst_store_shard *shard = &store->shards[index];
-	struct ugst_hash hash = ugst_hash(bytes, header_bytes(shard));
 	struct ugst_header header = {0};
-	char expected[UGST_HASH_TEXT_BYTES];
-	char found[UGST_HASH_TEXT_BYTES];
 	int status;
 
-	if (!ugst_hash_equal(&hash, &shard->header_hash))
-		return ugst_fail(
-			err, UGDS_ST_CORRUPT,
-			"%s: header on %s: expected hash %s, found %s",
-			shard->name,
-			ugst_queue_device(
-				store->path.sources[shard->source].queue)
-				->path,
-			ugst_hash_text(&shard->header_hash, expected),
-			ugst_hash_text(&hash, found));
 	if (ugst_get_le64(bytes) != shard->json_bytes)
 		return ugst_fail(err, UGDS_ST_FORMAT,
 		                 "%s: header length: expected %llu, found %llu",
@@ -145,19 +173,28 @@ static int load_group(ugds_st_store *store,
                       struct ugds_st_error *err)
 {
 	uint64_t bytes = take_group(store, group);
+	struct ugst_want *wants =
+		ugst_calloc(group->end - group->first, sizeof(*wants));
 	uint64_t at = 0;
-	int status;
+	int status = UGDS_ST_OK;
 
 	group->bytes = malloc(bytes);
-	if (!group->bytes)
-		return ugst_fail_memory(err);
-	status = read_group(store, group, err);
+	if (!group->bytes || !wants)
+		status = ugst_fail_memory(err);
+	if (status == UGDS_ST_OK)
+		status = read_group(store, group, wants, err);
 	for (size_t i = group->first; i < group->end && !status; i++) {
-		status = add_shard(store, &manifest->shards[i], i,
-		                   group->bytes + at, err);
-		at += header_bytes(&store->shards[i]);
+		const struct ugst_store_shard *shard = &store->shards[i];
+
+		status = settle_header(store, shard, &wants[i - group->first],
+		                       group->bytes + at, err);
+		if (status == UGDS_ST_OK)
+			status = add_shard(store, &manifest->shards[i], i,
+			                   group->bytes + at, err);
+		at += header_bytes(shard);
 	}
 	free(group->bytes);
+	free(wants);
 	group->first = group->end;
 	return status;
 }
@@ -166,14 +203,21 @@ int ugst_headers_load(ugds_st_store *store,
                       const struct ugst_manifest *manifest,
                       struct ugds_st_error *err)
 {
+	const char **names = ugst_calloc(store->shard_count, sizeof(*names));
 	struct group group = {0};
 	int status = UGDS_ST_OK;
 
 	store->table = ugst_table_new();
-	if (!store->table)
+	if (!store->table || !names) {
+		free(names);
 		return ugst_fail_memory(err);
+	}
+	for (size_t i = 0; i < store->shard_count; i++)
+		names[i] = store->shards[i].name;
+	ugst_table_name_shards(store->table, names);
 	while (group.first < store->shard_count && status == UGDS_ST_OK)
 		status = load_group(store, manifest, &group, err);
 	ugst_table_set_owner(store->table, store);
+	free(names);
 	return status;
 }

@@ -2,12 +2,15 @@
 /* lane.c - one transfer's part on one source; see lane.h. */
 #include "base/common.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/units.h"
 #include "verbs/lane.h"
 
 /* Entries looked at in one round. */
 #define STEP_ENTRIES 32u
+/* How often copies on callers' streams are asked. */
+#define ASK_NS (200 * UGST_NS_PER_US)
 
 static void count_up(_Atomic uint64_t *counter, uint64_t by)
 {
@@ -33,7 +36,7 @@ static bool peek(struct ugst_job *job, struct ugst_entry *entry_out)
 		.device_off = repair->device_off,
 		.bytes = repair->bytes,
 		.commands = 1,
-		.segment = repair->segment,
+		.again = true,
 	};
 	return true;
 }
@@ -42,10 +45,10 @@ static void take(struct ugst_job *job, const struct ugst_entry *entry)
 {
 	struct ugst_lane *lane = (struct ugst_lane *)job;
 
-	if (entry->segment == UGST_ALL_SEGMENTS)
-		ugst_plan_advance(&lane->plan, entry);
-	else
+	if (entry->again)
 		lane->repair_count--;
+	else
+		ugst_plan_advance(&lane->plan, entry);
 }
 
 /* ------------------------------------------------------- wants that are over
@@ -57,9 +60,8 @@ static void want_over(struct ugst_lane *lane, size_t index, int status)
 
 	want->status = status;
 	want->over = true;
-	--*lane->left_count;
-	if (lane->opts->ready)
-		lane->opts->ready(lane->opts->ctx, index, status);
+	if (status == UGDS_ST_OK && lane->opts->ready)
+		lane->opts->ready(lane->opts->ctx, index);
 }
 
 void ugst_lane_fail(struct ugst_lane *lane, size_t want, int status)
@@ -108,7 +110,18 @@ static void copy_over(struct ugst_lane *lane, const struct ugst_copy *copy,
 		copy_failed(lane, copy->want, result);
 	else
 		arrived(lane, copy->want, copy->bytes);
-	give_slot(lane, copy->slot);
+}
+
+/* The last copy of an entry is not in the list: those before it may be, and
+ * then still read the slot. The youngest of them holds it instead. */
+static void pass_slot(struct ugst_lane *lane, uint32_t slot)
+{
+	struct ugst_copy *last = ugst_copies_last(&lane->copies);
+
+	if (last && last->slot == UGST_NO_SLOT)
+		last->slot = slot;
+	else
+		give_slot(lane, slot);
 }
 
 /* Copies that are done; with wait, at least the oldest. */
@@ -127,6 +140,7 @@ static bool reap(struct ugst_lane *lane, bool wait)
 			break;
 		ugst_copies_pop(&lane->copies);
 		copy_over(lane, &copy, result);
+		give_slot(lane, copy.slot);
 		moved = true;
 	}
 	return moved;
@@ -139,16 +153,18 @@ static void copy_enqueued(struct ugst_lane *lane, struct ugst_copy copy)
 	const struct ugds_st_memory_ops *memory = lane->path->memory;
 	int result = 0;
 
-	if (lane->opts->stream) {
+	if (lane->copies.count == 0)
+		result = memory->done(memory->ctx, copy.token, 0);
+	if (result == 0 && lane->opts->stream) {
 		arrived(lane, copy.want, copy.bytes);
 		copy.bytes = 0;
 	}
-	if (lane->copies.count == 0)
-		result = memory->done(memory->ctx, copy.token, 0);
-	if (result == 0 && !ugst_copies_push(&lane->copies, &copy))
+	if (result == 0 && ugst_copies_push(&lane->copies, &copy))
+		return;
+	if (result == 0) /* no memory to keep it */
 		result = memory->done(memory->ctx, copy.token, 1);
-	if (result)
-		copy_over(lane, &copy, result);
+	copy_over(lane, &copy, result);
+	pass_slot(lane, copy.slot);
 }
 
 /* ------------------------------------------------------- entries that are over
@@ -168,20 +184,6 @@ static struct part part_of(const struct ugst_segment *segment,
 	                       entry->device_off + entry->bytes);
 
 	return (struct part){from, from < to ? to - from : 0};
-}
-
-/* Segments that an entry is for. */
-static void segments_of(const struct ugst_lane *lane,
-                        const struct ugst_entry *entry, size_t *first_out,
-                        size_t *end_out)
-{
-	if (entry->segment == UGST_ALL_SEGMENTS) {
-		ugst_plan_segments(&lane->plan, entry->device_off, entry->bytes,
-		                   first_out, end_out);
-	} else {
-		*first_out = entry->segment;
-		*end_out = entry->segment + 1;
-	}
 }
 
 static void copy_out(struct ugst_lane *lane, const struct ugst_done *done,
@@ -205,7 +207,7 @@ static void copy_out(struct ugst_lane *lane, const struct ugst_done *done,
 	lane->wants[segment->request].staged_bytes += part.bytes;
 	if (code) {
 		copy_failed(lane, segment->request, code);
-		give_slot(lane, slot);
+		pass_slot(lane, slot);
 		return;
 	}
 	copy_enqueued(lane, copy);
@@ -219,7 +221,8 @@ static void unload(struct ugst_lane *lane, const struct ugst_done *done)
 	size_t first;
 	size_t end;
 
-	segments_of(lane, &done->entry, &first, &end);
+	ugst_plan_segments(&lane->plan, done->entry.device_off,
+	                   done->entry.bytes, &first, &end);
 	for (size_t i = first; i < end; i++) {
 		const struct ugst_segment *segment = &lane->plan.segments[i];
 		struct part part = part_of(segment, &done->entry);
@@ -242,7 +245,8 @@ static void landed(struct ugst_lane *lane, const struct ugst_entry *entry)
 	size_t first;
 	size_t end;
 
-	segments_of(lane, entry, &first, &end);
+	ugst_plan_segments(&lane->plan, entry->device_off, entry->bytes, &first,
+	                   &end);
 	for (size_t i = first; i < end; i++) {
 		const struct ugst_segment *segment = &lane->plan.segments[i];
 		struct part part = part_of(segment, entry);
@@ -254,13 +258,54 @@ static void landed(struct ugst_lane *lane, const struct ugst_entry *entry)
 	}
 }
 
-/* Read [off, end) again for one segment, in pieces; the first is read first.
- * Queue's lock held. */
-static void add_repairs(struct ugst_lane *lane, size_t segment, uint64_t off,
-                        uint64_t end, uint64_t piece_bytes)
+/* Is any want that is not over in an entry's blocks? */
+static bool is_wanted(const struct ugst_lane *lane,
+                      const struct ugst_entry *entry)
 {
-	while (end > off) {
-		uint64_t bytes = (end - off) % piece_bytes;
+	size_t first;
+	size_t end;
+
+	ugst_plan_segments(&lane->plan, entry->device_off, entry->bytes, &first,
+	                   &end);
+	for (size_t i = first; i < end; i++) {
+		const struct ugst_segment *segment = &lane->plan.segments[i];
+
+		if (part_of(segment, entry).bytes &&
+		    !lane->wants[segment->request].over)
+			return true;
+	}
+	return false;
+}
+
+/* A block cannot be read: those fail whose block it is. */
+static void fail_block(struct ugst_lane *lane, const struct ugst_entry *entry)
+{
+	size_t first;
+	size_t end;
+
+	ugst_plan_segments(&lane->plan, entry->device_off, entry->bytes, &first,
+	                   &end);
+	for (size_t i = first; i < end; i++) {
+		const struct ugst_segment *segment = &lane->plan.segments[i];
+		struct ugst_want *want = &lane->wants[segment->request];
+
+		if (part_of(segment, entry).bytes == 0 || want->over)
+			continue;
+		want->source = lane->source_index;
+		want->failed_off = entry->device_off;
+		want_over(lane, segment->request, UGDS_ST_IO);
+	}
+}
+
+/* Read an entry again in pieces, the first one first. */
+static void add_repairs(struct ugst_lane *lane, const struct ugst_entry *entry,
+                        uint64_t piece_bytes)
+{
+	uint64_t end = entry->device_off + entry->bytes;
+
+	ugst_queue_lock(lane->source->queue);
+	while (end > entry->device_off) {
+		uint64_t bytes = (end - entry->device_off) % piece_bytes;
 		struct ugst_repair *grown;
 
 		if (bytes == 0)
@@ -268,81 +313,70 @@ static void add_repairs(struct ugst_lane *lane, size_t segment, uint64_t off,
 		grown = ugst_grow(lane->repairs, lane->repair_count,
 		                  &lane->repair_capacity, sizeof(*grown));
 		if (!grown)
-			return; /* the want stays unfulfilled, and fails */
+			break; /* wants stay unfulfilled, and fail */
 		lane->repairs = grown;
 		end -= bytes;
-		grown[lane->repair_count++] = (struct ugst_repair){
-			.device_off = end,
-			.bytes = bytes,
-			.segment = segment,
-		};
+		grown[lane->repair_count++] = (struct ugst_repair){end, bytes};
 	}
+	ugst_queue_unlock(lane->source->queue);
 }
 
-/* An entry as planned failed: read each segment's blocks again by themselves,
- * one command at a time, so that only those fail whose own blocks do. */
-static void repair_all(struct ugst_lane *lane, const struct ugst_entry *entry)
+/* An entry failed. If it was as planned, it is read again one command at a
+ * time; what fails then is halved until one block is left. */
+static void entry_failed(struct ugst_lane *lane, const struct ugst_entry *entry)
 {
 	const struct ugst_ugds_limits *limits = limits_of(lane);
-	uint64_t entry_end = entry->device_off + entry->bytes;
+	uint64_t half_bytes =
+		ugst_align_up(ugst_div_up(entry->bytes, 2), limits->lba_bytes);
+
+	if (!is_wanted(lane, entry))
+		return;
+	if (!entry->again)
+		add_repairs(lane, entry, limits->command_bytes);
+	else if (entry->bytes > limits->lba_bytes)
+		add_repairs(lane, entry, half_bytes);
+	else
+		fail_block(lane, entry);
+}
+
+/* The device has written what the memory cannot make visible. */
+static void unseen(struct ugst_lane *lane, const struct ugst_done *done,
+                   int code)
+{
 	size_t first;
 	size_t end;
 
-	segments_of(lane, entry, &first, &end);
-	ugst_queue_lock(lane->source->queue);
-	for (size_t i = end; i-- > first;) {
+	ugst_plan_segments(&lane->plan, done->entry.device_off,
+	                   done->entry.bytes, &first, &end);
+	for (size_t i = first; i < end; i++) {
 		const struct ugst_segment *segment = &lane->plan.segments[i];
-		struct part part = part_of(segment, entry);
-		uint64_t part_end = part.device_off + part.bytes;
+		struct ugst_want *want = &lane->wants[segment->request];
 
-		if (part.bytes == 0 || lane->wants[segment->request].over)
+		if (part_of(segment, &done->entry).bytes == 0 || want->over)
 			continue;
-		add_repairs(lane, i,
-		            ugst_align_down(part.device_off, limits->lba_bytes),
-		            ugst_min(ugst_align_up(part_end, limits->lba_bytes),
-		                     entry_end),
-		            limits->command_bytes);
-	}
-	ugst_queue_unlock(lane->source->queue);
-}
-
-/* A repair failed: halve it until one block is left, which is the one. */
-static void repair_half(struct ugst_lane *lane, const struct ugst_entry *entry)
-{
-	size_t index = lane->plan.segments[entry->segment].request;
-	uint32_t lba_bytes = limits_of(lane)->lba_bytes;
-	uint64_t end = entry->device_off + entry->bytes;
-	struct ugst_want *want = &lane->wants[index];
-
-	if (want->over)
-		return;
-	if (entry->bytes == lba_bytes) {
+		want->fence_code = code;
 		want->source = lane->source_index;
-		want->failed_off = entry->device_off;
-		want_over(lane, index, UGDS_ST_IO);
-		return;
+		want_over(lane, segment->request, UGDS_ST_IO);
 	}
-	ugst_queue_lock(lane->source->queue);
-	add_repairs(lane, entry->segment, entry->device_off, end,
-	            ugst_align_up(ugst_div_up(entry->bytes, 2), lba_bytes));
-	ugst_queue_unlock(lane->source->queue);
+	give_slot(lane, done->slot);
 }
 
-static void entry_over(struct ugst_lane *lane, const struct ugst_done *done)
+/* @fence_code: of the fence after it; 0: good. */
+static void entry_over(struct ugst_lane *lane, const struct ugst_done *done,
+                       int fence_code)
 {
 	struct ugst_counters *counters = lane->path->counters;
 
 	count_up(&counters->entries, 1);
 	count_up(&counters->commands, done->entry.commands);
 	count_up(&counters->device_bytes, done->entry.bytes);
-	if (done->entry.segment != UGST_ALL_SEGMENTS)
+	if (done->entry.again)
 		count_up(&counters->retries, 1);
 	if (done->status) {
 		give_slot(lane, done->slot);
-		if (done->entry.segment == UGST_ALL_SEGMENTS)
-			repair_all(lane, &done->entry);
-		else
-			repair_half(lane, &done->entry);
+		entry_failed(lane, &done->entry);
+	} else if (fence_code) {
+		unseen(lane, done, fence_code);
 	} else if (done->entry.base) {
 		count_up(&counters->direct_bytes, done->entry.bytes);
 		landed(lane, &done->entry);
@@ -350,25 +384,6 @@ static void entry_over(struct ugst_lane *lane, const struct ugst_done *done)
 		count_up(&counters->staged_bytes, done->entry.bytes);
 		unload(lane, done);
 	}
-}
-
-/* Copies of earlier calls on callers' streams hold slots until they are done;
- * nobody else looks at them. */
-static void reap_late(struct ugst_lane *lane)
-{
-	const struct ugds_st_memory_ops *memory = lane->path->memory;
-	struct ugst_source *source = lane->source;
-	const struct ugst_copy *first;
-
-	ugst_queue_lock(source->queue);
-	while ((first = ugst_copies_first(&source->late)) != NULL) {
-		if (memory->done(memory->ctx, first->token, 0) == 0)
-			break;
-		if (first->slot != UGST_NO_SLOT)
-			ugst_arena_give(&source->arena, first->slot);
-		ugst_copies_pop(&source->late);
-	}
-	ugst_queue_unlock(source->queue);
 }
 
 /* ------------------------------------------------------------------ the lane
@@ -388,6 +403,7 @@ int ugst_lane_open(struct ugst_lane *lane, struct ugst_segments *segments,
 	count_up(&lane->path->counters->merges, lane->plan.merge_count);
 	lane->job.arena = &lane->source->arena;
 	lane->job.priority = lane->opts->priority;
+	lane->job.until_ns = lane->opts->deadline_ns;
 	lane->job.peek = peek;
 	lane->job.take = take;
 	status = ugst_queue_join(lane->source->queue, &lane->job, err);
@@ -395,41 +411,44 @@ int ugst_lane_open(struct ugst_lane *lane, struct ugst_segments *segments,
 	return status;
 }
 
+/* How long to wait for entries. While copies are under way, they are what there
+ * is to wait for; those on a caller's stream end when the caller lets them, so
+ * that they can only be asked again and again. */
+static uint64_t patience(const struct ugst_lane *lane, bool late,
+                         uint64_t wait_ns)
+{
+	if (lane->copies.count && !lane->opts->stream)
+		return 0;
+	return lane->copies.count || late ? ugst_min(wait_ns, ASK_NS) : wait_ns;
+}
+
 bool ugst_lane_step(struct ugst_lane *lane, uint64_t wait_ns)
 {
 	const struct ugds_st_memory_ops *memory = lane->path->memory;
 	struct ugst_done done[STEP_ENTRIES];
+	bool late = ugst_late_reap(lane->path, lane->source);
 	bool moved;
 	unsigned count;
+	int code = 0;
 
-	reap_late(lane);
-	/* While copies are under way, they are what there is to wait for once
-	 * no entry is over. */
 	count = ugst_queue_wait(&lane->job, done, STEP_ENTRIES,
-	                        lane->copies.count ? 0 : wait_ns);
+	                        patience(lane, late, wait_ns));
 	if (count && memory->fence)
-		(void)memory->fence(memory->ctx);
+		code = memory->fence(memory->ctx);
 	for (unsigned i = 0; i < count; i++)
-		entry_over(lane, &done[i]);
-	moved = reap(lane, count == 0 && wait_ns > 0);
+		entry_over(lane, &done[i], code);
+	moved = reap(lane, count == 0 && wait_ns > 0 && !lane->opts->stream);
 	return count > 0 || moved;
 }
 
 void ugst_lane_close(struct ugst_lane *lane)
 {
-	const struct ugst_copy *first;
-
 	if (!lane->source)
 		return;
-	while (!lane->opts->stream && reap(lane, true))
-		;
-	ugst_queue_lock(lane->source->queue);
-	while ((first = ugst_copies_first(&lane->copies)) != NULL &&
-	       ugst_copies_push(&lane->source->late, first))
-		ugst_copies_pop(&lane->copies);
-	ugst_queue_unlock(lane->source->queue);
+	if (lane->opts->stream)
+		(void)ugst_late_add(lane->source, &lane->copies);
 	while (reap(lane, true))
-		; /* no memory for late ones: wait for them */
+		;
 	if (lane->joined) {
 		count_up(&lane->path->counters->waits, lane->job.waits);
 		ugst_queue_leave(&lane->job);

@@ -9,11 +9,10 @@
 #include "base/common.h"
 #include "verbs/transfer.h"
 
-/* Blocks of one segment that are read again, staged. */
+/* Blocks that are read again, staged. */
 struct ugst_repair {
 	uint64_t device_off;
 	uint64_t bytes;
-	size_t segment;
 };
 
 struct ugst_lane {
@@ -23,7 +22,6 @@ struct ugst_lane {
 	uint32_t source_index;
 	struct ugst_want *wants;
 	const struct ugst_transfer_opts *opts;
-	size_t *left_count; /* wants of the transfer that are not over */
 	struct ugst_plan plan;
 	/* The last is the next; changed under the queue's lock. */
 	struct ugst_repair *repairs;
@@ -37,8 +35,8 @@ struct ugst_lane {
 /*
  * ugst_lane_open() - plan segments and join the source's queue.
  *
- * The lane's path, source, wants, opts and left_count are set. @segments
- * becomes the lane's, also on failure.
+ * The lane's path, source, wants and opts are set. @segments becomes the
+ * lane's, also on failure.
  * Return: OK; NO_MEMORY; BUSY; DEVICE_LOST.
  */
 int ugst_lane_open(struct ugst_lane *lane, struct ugst_segments *segments,
@@ -55,8 +53,8 @@ bool ugst_lane_step(struct ugst_lane *lane, uint64_t wait_ns);
 /*
  * ugst_lane_close() - leave the queue, wait for copies.
  *
- * Entries in flight become nobody's. Copies on a caller's stream are left to
- * the source. A zeroed lane is fine.
+ * Staged entries in flight become nobody's. Copies on a caller's stream are
+ * left to the source. A zeroed lane is fine.
  */
 void ugst_lane_close(struct ugst_lane *lane);
 

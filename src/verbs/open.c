@@ -14,6 +14,8 @@
 #include "verbs/volumes.h"
 
 #define DEFAULT_ARENA_BYTES (32 * UGST_MIB)
+/* Slots for each volume, at least, where nobody asked for a size. */
+#define DEFAULT_SLOTS 4u
 #define OPEN_FLAGS (UGDS_ST_OPEN_COMMON_BUS | UGDS_ST_OPEN_DEGRADED_OK)
 
 static int read_manifest(const char *path, struct ugst_manifest *manifest_out,
@@ -155,66 +157,122 @@ out:
 	return status;
 }
 
-/* uGDS reads into device memory only, compatibility mode into host memory. */
-static const struct ugds_st_memory_ops *arena_memory(const ugds_st_store *store)
+/* A caller's memory, or the host's. What it has to have is there. */
+static int take_memory(const struct ugds_st_memory_ops *given,
+                       struct ugds_st_memory_ops *memory_out,
+                       struct ugds_st_error *err)
 {
-	const struct ugds_st_memory_ops *memory = store->path.memory;
+	const struct ugds_st_memory_ops *memory =
+		given ? given : ugds_st_memory_host();
+	int status = ugst_opts_read(memory_out, sizeof(*memory_out), memory,
+	                            "struct ugds_st_memory_ops", err);
+	const char *missing = !memory_out->alloc        ? "alloc"
+	                      : !memory_out->free       ? "free"
+	                      : !memory_out->copy       ? "copy"
+	                      : !memory_out->done       ? "done"
+	                      : !memory_out->error_text ? "error_text"
+	                                                : NULL;
 
-	if (store->provider == UGDS_ST_PROVIDER_UGDS ||
-	    memory->ugds_register_flags < 0)
-		return memory;
-	return memory->staging ? memory->staging : ugds_st_memory_host();
+	if (status || !missing)
+		return status;
+	return ugst_fail(err, UGDS_ST_INVALID_ARG,
+	                 "struct ugds_st_memory_ops: expected %s, found %zu "
+	                 "bytes without it",
+	                 missing, memory->struct_size);
 }
 
-/* The arena: one registration, shared out evenly over the sources. */
+/* uGDS reads into device memory only, compatibility mode into host memory. */
+static int take_arena_memory(ugds_st_store *store, struct ugds_st_error *err)
+{
+	const struct ugds_st_memory_ops *memory = &store->memory;
+
+	if (store->provider == UGDS_ST_PROVIDER_COMPAT &&
+	    memory->ugds_register_flags >= 0)
+		return take_memory(memory->staging, &store->arena_memory, err);
+	store->arena_memory = *memory;
+	return UGDS_ST_OK;
+}
+
+static uint64_t slot_bytes_of(const ugds_st_store *store, size_t source)
+{
+	struct ugst_queue *queue = store->path.sources[source].queue;
+
+	return ugst_plan_entry_bytes(
+		ugst_queue_device(queue)->limits.command_bytes);
+}
+
+/* What was asked for, or what is enough for all volumes there are. */
+static uint64_t arena_bytes(const ugds_st_store *store, uint64_t wanted_bytes)
+{
+	uint64_t bytes = DEFAULT_ARENA_BYTES;
+
+	if (wanted_bytes)
+		return ugst_align_up(ugst_min(wanted_bytes, INT64_MAX / 2),
+		                     UGST_GPU_PAGE_BYTES);
+	for (size_t i = 0; i < store->path.source_count; i++)
+		bytes = ugst_max(bytes, store->path.source_count *
+		                                DEFAULT_SLOTS *
+		                                slot_bytes_of(store, i));
+	return ugst_align_up(bytes, UGST_GPU_PAGE_BYTES);
+}
+
+/* Evenly over the sources. */
+static int share_arena(ugds_st_store *store, struct ugds_st_error *err)
+{
+	size_t count = store->path.source_count;
+	uint64_t share =
+		ugst_align_down(store->arena_bytes / count, UGST_PAGE_BYTES);
+	int status = UGDS_ST_OK;
+
+	for (size_t i = 0; i < count && status == UGDS_ST_OK; i++)
+		status = ugst_arena_init(&store->path.sources[i].arena,
+		                         store->arena, i * share, share,
+		                         slot_bytes_of(store, i), err);
+	return status;
+}
+
+/* The arena: one allocation and one registration. */
 static int open_arena(ugds_st_store *store, uint64_t wanted_bytes,
                       struct ugds_st_error *err)
 {
-	const struct ugds_st_memory_ops *memory = arena_memory(store);
-	uint64_t bytes = ugst_align_up(
-		wanted_bytes ? ugst_min(wanted_bytes, INT64_MAX / 2)
-			     : DEFAULT_ARENA_BYTES,
-		UGST_GPU_PAGE_BYTES);
-	size_t count = store->path.source_count;
+	const struct ugds_st_memory_ops *memory = &store->arena_memory;
 	void *arena = NULL;
-	uint64_t share;
+	uint64_t bytes;
 	int status;
 	int code;
 
-	if (count == 0)
+	if (store->path.source_count == 0)
 		return ugst_fail(err, UGDS_ST_NOT_FOUND,
 		                 "none of the manifest's devices is there");
+	status = take_arena_memory(store, err);
+	if (status)
+		return status;
+	bytes = arena_bytes(store, wanted_bytes);
 	code = memory->alloc(memory->ctx, bytes, UGST_GPU_PAGE_BYTES, &arena);
 	if (code)
 		return ugst_fail(err, UGDS_ST_NO_MEMORY,
 		                 "arena of %llu bytes: %s",
 		                 (unsigned long long)bytes,
 		                 memory->error_text(memory->ctx, code));
-	store->arena_memory = memory;
 	store->arena = arena;
 	store->arena_bytes = bytes;
 	status = ugst_store_register(store, memory, arena, bytes, err);
 	if (status)
 		return status;
 	store->arena_registered = true;
-	share = ugst_align_down(bytes / count, UGST_PAGE_BYTES);
-	for (size_t i = 0; i < count && status == UGDS_ST_OK; i++) {
-		struct ugst_source *source = &store->path.sources[i];
-		uint64_t slot_bytes = ugst_plan_entry_bytes(
-			ugst_queue_device(source->queue)->limits.command_bytes);
-
-		status = ugst_arena_init(&source->arena, arena, i * share,
-		                         share, slot_bytes, err);
-	}
-	return status;
+	return share_arena(store, err);
 }
 
-/* The copy of a shard that is read: the first whose volume is there. */
+/* The copies of a shard whose volumes are there. */
 static int place_shard(const struct ugst_manifest_shard *shard,
                        const struct ugst_found_volume *found,
                        struct ugst_store_shard *placed,
                        struct ugds_st_error *err)
 {
+	placed->copies =
+		ugst_calloc(shard->copy_count, sizeof(*placed->copies));
+	if (!placed->copies)
+		return ugst_fail_memory(err);
 	for (size_t i = 0; i < shard->copy_count; i++) {
 		const struct ugst_manifest_copy *copy = &shard->copies[i];
 		const struct ugst_found_volume *volume = &found[copy->volume];
@@ -224,10 +282,14 @@ static int place_shard(const struct ugst_manifest_shard *shard,
 			continue;
 		/* Bounded by the volume: the manifest was checked. */
 		(void)ugst_lba_to_bytes(copy->base_lba, copy->lba_bytes, &off);
-		placed->source = volume->source;
-		placed->device_off = volume->start_off + off + copy->lead_bytes;
-		return UGDS_ST_OK;
+		placed->copies[placed->copy_count++] = (struct ugst_store_copy){
+			.source = volume->source,
+			.device_off =
+				volume->start_off + off + copy->lead_bytes,
+		};
 	}
+	if (placed->copy_count)
+		return UGDS_ST_OK;
 	return ugst_fail(err, UGDS_ST_NOT_FOUND,
 	                 "shard %s: no volume that has it is there",
 	                 shard->name);
@@ -276,14 +338,15 @@ static int fill_store(ugds_st_store *store,
 
 	store->checkpoint = manifest->checkpoint;
 	store->generation = manifest->generation;
-	store->path.memory =
-		opts->memory ? opts->memory : ugds_st_memory_host();
+	store->path.memory = &store->memory;
 	store->model = ugst_strdup(manifest->model);
 	if (!found || !store->model) {
 		status = ugst_fail_memory(err);
 		goto out;
 	}
-	status = open_sources(store, opts, manifest, err);
+	status = take_memory(opts->memory, &store->memory, err);
+	if (status == UGDS_ST_OK)
+		status = open_sources(store, opts, manifest, err);
 	if (status == UGDS_ST_OK)
 		status = open_arena(store, opts->arena_bytes, err);
 	if (status == UGDS_ST_OK)
@@ -304,6 +367,8 @@ UGST_API int ugds_st_open(const char *manifest_path,
 {
 	struct ugds_st_open_opts opts;
 	struct ugst_manifest manifest = {0};
+	/* What fails and is then found elsewhere is not the caller's to see. */
+	struct ugds_st_error why = {0};
 	ugds_st_store *store = NULL;
 	int status;
 
@@ -319,10 +384,12 @@ UGST_API int ugds_st_open(const char *manifest_path,
 	if (status)
 		return status;
 	store = ugst_store_new();
-	status = store ? fill_store(store, &opts, &manifest, err)
-	               : ugst_fail_memory(err);
+	status = store ? fill_store(store, &opts, &manifest, &why)
+	               : ugst_fail_memory(&why);
 	ugst_manifest_free(&manifest);
 	if (status) {
+		if (err)
+			*err = why;
 		/* A device lost while it is opened can only be abandoned. */
 		if (ugds_st_close(store, 0, NULL))
 			(void)ugds_st_close(store, UGDS_ST_CLOSE_ABANDON, NULL);

@@ -11,20 +11,25 @@
 /* A request after it was checked. */
 struct ugst_request {
 	const ugds_st_tensor *tensor;
-	uint64_t device_off;
+	uint64_t shard_off; /* of what is wanted, within the shard */
 	uint64_t bytes;
 	char *dst;
-	char *base; /* registration that holds dst; NULL: staged */
-	bool slack; /* memory around dst is ours */
-	int status; /* in: not OK is not read; out */
+	char *base;             /* registration that holds dst; NULL: staged */
+	ugds_st_buffer *buffer; /* its registration by the caller; or NULL */
+	bool slack;             /* memory around dst is ours */
+	bool told;              /* the ready callback knows */
+	uint32_t turn;          /* the copy that is tried */
+	int status; /* in: not OK is not read, nor is the rest of this looked
+	               at; out */
 	int placement;
 };
 
 /*
  * ugst_read_requests() - carry out a list.
  *
+ * @err: has the text of the first request that has a status already.
  * Return: OK if every request is; else the status of the first that is not,
- * which err describes; each has its own.
+ * which err describes; each has its own, and was told of once.
  */
 int ugst_read_requests(ugds_st_store *store, struct ugst_request *requests,
                        size_t count, const struct ugds_st_read_opts *opts,

@@ -168,7 +168,7 @@ int ugst_source_slurp(const char *path, uint64_t max_bytes, char **data_out,
 		                   stamp.bytes, max_bytes);
 		goto out;
 	}
-	data = malloc((size_t)stamp.bytes + 1);
+	data = ugst_reallocarray(NULL, (size_t)stamp.bytes + 1, 1);
 	if (!data) {
 		status = ugst_fail_memory(err);
 		goto out;
@@ -205,7 +205,8 @@ static int read_header(int fd, struct ugst_source_shard *shard,
 		                            &shard->json_bytes, err);
 	if (status)
 		return status;
-	bytes = malloc(UGST_HEADER_PREFIX_BYTES + (size_t)shard->json_bytes);
+	bytes = ugst_reallocarray(
+		NULL, UGST_HEADER_PREFIX_BYTES + (size_t)shard->json_bytes, 1);
 	if (!bytes)
 		return ugst_fail_memory(err);
 	status = ugst_source_read(

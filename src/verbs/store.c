@@ -8,6 +8,10 @@
 #include "pure/envelope.h"
 #include "verbs/store.h"
 
+/* What copies take turns at: large enough that reads stay long, and cut where
+ * a tensor begins. */
+#define STRIPE_BYTES (64 * UGST_MIB)
+
 ugds_st_store *ugst_store_new(void)
 {
 	ugds_st_store *store = ugst_calloc(1, sizeof(*store));
@@ -24,8 +28,10 @@ void ugst_store_free(ugds_st_store *store)
 	if (!store)
 		return;
 	ugst_table_free(store->table);
-	for (size_t i = 0; i < store->shard_count; i++)
+	for (size_t i = 0; i < store->shard_count; i++) {
 		free(store->shards[i].name);
+		free(store->shards[i].copies);
+	}
 	free(store->shards);
 	free(store->path.sources);
 	free(store->model);
@@ -44,10 +50,27 @@ int ugst_store_check_readable(const ugds_st_store *store,
 	                 store->model);
 }
 
-uint64_t ugst_store_device_off(const ugds_st_store *store,
-                               const ugds_st_tensor *tensor)
+const struct ugst_store_copy *ugst_store_copy(const ugds_st_store *store,
+                                              const ugds_st_tensor *tensor,
+                                              uint32_t turn)
 {
-	return store->shards[tensor->shard].device_off + tensor->file_off;
+	const struct ugst_store_shard *shard = &store->shards[tensor->shard];
+	const uint64_t stripe[2] = {tensor->shard,
+	                            tensor->file_off / STRIPE_BYTES};
+	uint64_t first;
+
+	if (turn >= shard->copy_count)
+		return NULL;
+	if (shard->copy_count == 1)
+		return shard->copies;
+	first = ugst_hash_name((const char *)stripe, sizeof(stripe), 0);
+	return &shard->copies[(first + turn) % shard->copy_count];
+}
+
+const struct ugst_device *ugst_store_device(const ugds_st_store *store,
+                                            const struct ugst_store_copy *copy)
+{
+	return ugst_queue_device(store->path.sources[copy->source].queue);
 }
 
 /* ------------------------------------------------------------- registration */
@@ -125,26 +148,41 @@ int ugst_store_deregister(const ugds_st_store *store, void *base,
 
 /* -------------------------------------------------------------------- close */
 
+/* Until nothing uses the arena. Of a lost device that is given up, what it may
+ * still write to is left to it. */
+static int settle(ugds_st_store *store, bool abandon, bool *stuck_out,
+                  struct ugds_st_error *err)
+{
+	for (size_t i = 0; i < store->path.source_count; i++) {
+		struct ugst_source *source = &store->path.sources[i];
+		int status;
+
+		if (!source->queue)
+			continue;
+		status = ugst_source_settle(&store->path, source,
+		                            abandon ? NULL : err);
+		if (status && !abandon)
+			return status;
+		if (status)
+			ugst_queue_forget_arena(source->queue, &source->arena);
+		*stuck_out |= status != UGDS_ST_OK;
+	}
+	return UGDS_ST_OK;
+}
+
 /* Arena and queues of a store that is closed, as far as they got. */
 static int close_devices(ugds_st_store *store, bool abandon,
                          struct ugds_st_error *err)
 {
-	const struct ugds_st_memory_ops *memory = store->arena_memory;
+	const struct ugds_st_memory_ops *memory = &store->arena_memory;
 	bool stuck = false;
-	int status;
+	int status = settle(store, abandon, &stuck, err);
 
-	for (size_t i = 0; i < store->path.source_count; i++) {
-		struct ugst_source *source = &store->path.sources[i];
-
-		if (!source->queue)
-			continue;
-		status = ugst_source_settle(&store->path, source, err);
-		if (status && !abandon)
-			return status;
-		stuck |= status != UGDS_ST_OK;
-	}
+	if (status)
+		return status;
 	if (store->arena_registered && !stuck) {
-		status = ugst_store_deregister(store, store->arena, err);
+		status = ugst_store_deregister(store, store->arena,
+		                               abandon ? NULL : err);
 		if (status && !abandon)
 			return status;
 		stuck = status != UGDS_ST_OK;
@@ -164,6 +202,20 @@ static int close_devices(ugds_st_store *store, bool abandon,
 		memory->free(memory->ctx, store->arena, store->arena_bytes);
 	store->arena = NULL;
 	return UGDS_ST_OK;
+}
+
+/* End what is left of callers' registrations; those in use by a lost device
+ * stay uGDS's. */
+static void drop_buffers(ugds_st_store *store)
+{
+	while (store->buffers) {
+		struct ugds_st_buffer *buffer = store->buffers;
+
+		if (buffer->ours)
+			(void)store->ugds->buf_deregister(buffer->base);
+		store->buffers = buffer->next;
+		free(buffer);
+	}
 }
 
 UGST_API int ugds_st_close(ugds_st_store *store, unsigned flags,
@@ -194,12 +246,7 @@ UGST_API int ugds_st_close(ugds_st_store *store, unsigned flags,
 	status = close_devices(store, abandon, err);
 	if (status)
 		return status;
-	while (store->buffers) {
-		struct ugds_st_buffer *buffer = store->buffers;
-
-		store->buffers = buffer->next;
-		free(buffer);
-	}
+	drop_buffers(store);
 	ugst_store_free(store);
 	return UGDS_ST_OK;
 }
@@ -263,10 +310,12 @@ UGST_API int ugds_st_info(const ugds_st_tensor *tensor,
 	info.shard = shard->name;
 	info.file_off = tensor->file_off;
 	if (store->provider) {
-		const struct ugst_device *device = ugst_queue_device(
-			store->path.sources[shard->source].queue);
+		const struct ugst_store_copy *copy =
+			ugst_store_copy(store, tensor, 0);
+		const struct ugst_device *device =
+			ugst_store_device(store, copy);
 		struct ugst_envelope envelope = ugst_envelope(
-			ugst_store_device_off(store, tensor),
+			copy->device_off + tensor->file_off,
 			tensor->payload_bytes, device->limits.lba_bytes);
 
 		info.device = device->path;

@@ -14,13 +14,18 @@
 #include "pure/table.h"
 #include "verbs/transfer.h"
 
-/* One shard, and the copy of it that is read. */
+/* A copy of a shard that can be read. */
+struct ugst_store_copy {
+	uint32_t source;
+	uint64_t device_off; /* of the shard's first byte */
+};
+
 struct ugst_store_shard {
 	char *name;
 	uint64_t bytes;
 	uint64_t json_bytes;
-	uint32_t source;
-	uint64_t device_off; /* of the shard's first byte */
+	struct ugst_store_copy *copies; /* on volumes that are there */
+	uint32_t copy_count;
 	struct ugst_hash header_hash;
 	struct ugst_hash hash;
 };
@@ -48,8 +53,10 @@ struct ugds_st_store {
 	struct ugst_path path;
 	struct ugst_counters counters;
 	const struct ugst_ugds *ugds; /* of every source */
-	/* Of the arena: path.memory, or host memory in compatibility mode. */
-	const struct ugds_st_memory_ops *arena_memory;
+	/* The caller's, in full size whatever its own is; the path's. */
+	struct ugds_st_memory_ops memory;
+	/* Of the arena: the same, or host memory in compatibility mode. */
+	struct ugds_st_memory_ops arena_memory;
 	char *arena;
 	uint64_t arena_bytes;
 	bool arena_registered;
@@ -84,9 +91,33 @@ int ugst_store_deregister(const ugds_st_store *store, void *base,
 int ugst_store_check_readable(const ugds_st_store *store,
                               struct ugds_st_error *err);
 
-/* Device offset of a tensor's payload. */
-uint64_t ugst_store_device_off(const ugds_st_store *store,
-                               const ugds_st_tensor *tensor);
+/*
+ * ugst_store_copy() - the copy of its shard that a tensor is read from.
+ *
+ * Copies share the work by stripes of 64 MiB, so that a tensor, and as a rule
+ * an expert's matrices, come from one device, and the same at every open.
+ *
+ * @turn: 0 for the first to be tried, then the others in order.
+ * Return: NULL: there is no further one.
+ */
+const struct ugst_store_copy *ugst_store_copy(const ugds_st_store *store,
+                                              const ugds_st_tensor *tensor,
+                                              uint32_t turn);
+
+/* The device that holds a copy. */
+const struct ugst_device *ugst_store_device(const ugds_st_store *store,
+                                            const struct ugst_store_copy *copy);
+
+/* A call begins and ends: close says BUSY between. */
+static inline void ugst_store_enter(ugds_st_store *store)
+{
+	atomic_fetch_add(&store->calls, 1);
+}
+
+static inline void ugst_store_leave(ugds_st_store *store)
+{
+	atomic_fetch_sub(&store->calls, 1);
+}
 
 /* A tensor's store; the table keeps it as an untyped owner. */
 static inline const ugds_st_store *

@@ -20,8 +20,6 @@ struct transfer {
 	size_t open_count;
 	size_t turn;
 	struct ugst_want *wants;
-	size_t want_count;
-	size_t left_count;
 	const struct ugst_transfer_opts *opts;
 };
 
@@ -40,7 +38,6 @@ static int open_lane(struct transfer *transfer, const struct ugst_path *path,
 	lane->source_index = (uint32_t)source;
 	lane->wants = transfer->wants;
 	lane->opts = transfer->opts;
-	lane->left_count = &transfer->left_count;
 	return ugst_lane_open(lane, segments, err);
 }
 
@@ -64,7 +61,8 @@ static bool lane_is_idle(struct ugst_lane *lane)
 	idle = lane->job.in_flight == 0 && lane->job.done_count == 0 &&
 	       !lane->job.peek(&lane->job, &entry);
 	ugst_queue_unlock(lane->job.queue);
-	return idle && lane->copies.count == 0;
+	/* On a caller's stream, enqueued is enough. */
+	return idle && (lane->opts->stream || lane->copies.count == 0);
 }
 
 /* Is there anything left to do on this lane? */
@@ -74,8 +72,6 @@ static void settle_lane(struct transfer *transfer, struct ugst_lane *lane)
 
 	if (status)
 		fail_wants(lane, status);
-	else if (transfer->opts->stream && transfer->left_count == 0)
-		status = UGDS_ST_OK; /* enqueued is enough */
 	else if (!lane_is_idle(lane))
 		return;
 	else /* repairs that found no memory leave wants behind */
@@ -142,14 +138,12 @@ static void run(struct transfer *transfer)
 }
 
 int ugst_transfer(const struct ugst_path *path, struct ugst_segments *lists,
-                  struct ugst_want *wants, size_t want_count,
+                  struct ugst_want *wants,
                   const struct ugst_transfer_opts *opts,
                   struct ugds_st_error *err)
 {
 	struct transfer transfer = {
 		.wants = wants,
-		.want_count = want_count,
-		.left_count = want_count,
 		.opts = opts,
 	};
 	int status = UGDS_ST_OK;
@@ -165,6 +159,10 @@ int ugst_transfer(const struct ugst_path *path, struct ugst_segments *lists,
 		run(&transfer);
 	for (size_t i = 0; i < transfer.lane_count; i++) {
 		ugst_lane_close(transfer.lanes[i]);
+		/* Then even what was not wanted any more may still land. */
+		if (status &&
+		    ugst_queue_check(transfer.lanes[i]->source->queue, err))
+			status = UGDS_ST_DEVICE_LOST;
 		free(transfer.lanes[i]);
 	}
 	free(transfer.lanes);
@@ -178,16 +176,7 @@ int ugst_transfer(const struct ugst_path *path, struct ugst_segments *lists,
 int ugst_source_settle(const struct ugst_path *path, struct ugst_source *source,
                        struct ugds_st_error *err)
 {
-	const struct ugds_st_memory_ops *memory = path->memory;
-	const struct ugst_copy *first;
-
-	while ((first = ugst_copies_first(&source->late)) != NULL) {
-		(void)memory->done(memory->ctx, first->token, 1);
-		if (first->slot != UGST_NO_SLOT)
-			ugst_queue_give_slot(source->queue, &source->arena,
-			                     first->slot);
-		ugst_copies_pop(&source->late);
-	}
-	ugst_copies_free(&source->late);
+	ugst_late_wait(path, source);
+	ugst_copies_free(&source->late.copies);
 	return ugst_queue_drain_arena(source->queue, &source->arena, err);
 }

@@ -15,15 +15,13 @@
 #include "base/common.h"
 #include "devices/queue.h"
 #include "pure/plan.h"
-#include "verbs/copies.h"
+#include "verbs/late.h"
 
 /* One device of a store. */
 struct ugst_source {
 	struct ugst_queue *queue;
 	struct ugst_arena arena;
-	/* Copies on a caller's stream that outlived their call, and the slots
-	 * that they hold; the queue's lock. */
-	struct ugst_copies late;
+	struct ugst_late late;
 };
 
 /* Counters of a store; see struct ugds_st_stats. */
@@ -59,13 +57,17 @@ struct ugst_want {
 	uint32_t source;
 	uint64_t failed_off; /* device offset of the block */
 	int copy_code;       /* of the memory's ops; 0: not a copy */
+	int fence_code;      /* likewise */
 };
 
 struct ugst_transfer_opts {
 	uint64_t deadline_ns; /* monotonic; 0: none. All must be staged. */
 	uint32_t priority;
 	void *stream;
-	void (*ready)(void *ctx, size_t want, int status);
+	/* A want is fulfilled. Those that fail are the caller's to tell of:
+	 * until ugst_transfer() returns something may still be under way to
+	 * their destinations. */
+	void (*ready)(void *ctx, size_t want);
 	void *ctx;
 };
 
@@ -78,15 +80,15 @@ struct ugst_segments {
 /*
  * ugst_transfer() - carry out lists of segments, one a source.
  *
- * Returns when every want is over and, but for a lost device, no entry can
- * write to a destination any more.
+ * Returns when, but for a lost device and copies on a caller's stream, nothing
+ * can write to a destination any more.
  *
  * @lists: path->source_count of them; taken and emptied, also on failure.
- * Return: OK: look at the wants; NO_MEMORY, BUSY, DEVICE_LOST: nothing was
- * read.
+ * Return: OK: every want is over, look at each; NO_MEMORY, BUSY, DEVICE_LOST:
+ * those that are not over have failed with it.
  */
 int ugst_transfer(const struct ugst_path *path, struct ugst_segments *lists,
-                  struct ugst_want *wants, size_t want_count,
+                  struct ugst_want *wants,
                   const struct ugst_transfer_opts *opts,
                   struct ugds_st_error *err);
 

@@ -23,32 +23,33 @@ struct verify {
 
 static int check_hash(const struct verify *verify,
                       const struct ugst_store_shard *shard,
+                      const struct ugst_store_copy *copy,
                       struct ugds_st_error *err)
 {
 	struct ugst_hash hash = ugst_hasher_result(verify->hasher);
-	const struct ugst_path *path = &verify->store->path;
 	char expected[UGST_HASH_TEXT_BYTES];
 	char found[UGST_HASH_TEXT_BYTES];
 
 	if (ugst_hash_equal(&hash, &shard->hash))
 		return UGDS_ST_OK;
-	return ugst_fail(
-		err, UGDS_ST_CORRUPT,
-		"shard %s on %s: expected hash %s, found %s", shard->name,
-		ugst_queue_device(path->sources[shard->source].queue)->path,
-		ugst_hash_text(&shard->hash, expected),
-		ugst_hash_text(&hash, found));
+	return ugst_fail(err, UGDS_ST_CORRUPT,
+	                 "shard %s on %s: expected hash %s, found %s",
+	                 shard->name,
+	                 ugst_store_device(verify->store, copy)->path,
+	                 ugst_hash_text(&shard->hash, expected),
+	                 ugst_hash_text(&hash, found));
 }
 
-static int verify_shard(struct verify *verify,
-                        const struct ugst_store_shard *shard,
-                        struct ugds_st_error *err)
+static int verify_copy(struct verify *verify,
+                       const struct ugst_store_shard *shard,
+                       const struct ugst_store_copy *copy,
+                       struct ugds_st_error *err)
 {
 	ugst_hasher_reset(verify->hasher);
 	for (uint64_t off = 0; off < shard->bytes; off += PIECE_BYTES) {
 		uint64_t bytes = ugst_min(PIECE_BYTES, shard->bytes - off);
-		int status = ugst_store_fetch(verify->store, shard->source,
-		                              shard->device_off + off, bytes,
+		int status = ugst_store_fetch(verify->store, copy->source,
+		                              copy->device_off + off, bytes,
 		                              verify->piece, shard->name, err);
 
 		if (status)
@@ -59,7 +60,18 @@ static int verify_shard(struct verify *verify,
 			verify->progress(verify->ctx, verify->done_bytes,
 			                 verify->all_bytes);
 	}
-	return check_hash(verify, shard, err);
+	return check_hash(verify, shard, copy, err);
+}
+
+static int verify_shard(struct verify *verify,
+                        const struct ugst_store_shard *shard,
+                        struct ugds_st_error *err)
+{
+	int status = UGDS_ST_OK;
+
+	for (uint32_t i = 0; i < shard->copy_count && !status; i++)
+		status = verify_copy(verify, shard, &shard->copies[i], err);
+	return status;
 }
 
 UGST_API int ugds_st_verify(ugds_st_store *store,
@@ -80,17 +92,18 @@ UGST_API int ugds_st_verify(ugds_st_store *store,
 	status = ugst_store_check_readable(store, err);
 	if (status)
 		return status;
-	atomic_fetch_add(&store->calls, 1);
+	ugst_store_enter(store);
 	verify.hasher = ugst_hasher_new();
 	verify.piece = ugst_alloc_aligned(PIECE_BYTES, UGST_PAGE_BYTES);
 	if (!verify.hasher || !verify.piece)
 		status = ugst_fail_memory(err);
 	for (size_t i = 0; i < store->shard_count; i++)
-		verify.all_bytes += store->shards[i].bytes;
+		verify.all_bytes +=
+			store->shards[i].bytes * store->shards[i].copy_count;
 	for (size_t i = 0; i < store->shard_count && !status; i++)
 		status = verify_shard(&verify, &store->shards[i], err);
 	ugst_hasher_free(verify.hasher);
 	free(verify.piece);
-	atomic_fetch_sub(&store->calls, 1);
+	ugst_store_leave(store);
 	return status;
 }

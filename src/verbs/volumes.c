@@ -67,7 +67,8 @@ static int read_label(const ugds_st_store *store, uint32_t source,
 {
 	struct ugst_label labels[UGST_SLOT_COUNT] = {0};
 	enum ugst_slot_state states[UGST_SLOT_COUNT];
-	struct ugds_st_error slot_err = {0};
+	struct ugds_st_error slot_errs[UGST_SLOT_COUNT] = {0};
+	unsigned unreadable_count = 0;
 	unsigned chosen;
 	int status;
 
@@ -78,23 +79,33 @@ static int read_label(const ugds_st_store *store, uint32_t source,
 	for (unsigned i = 0; i < UGST_SLOT_COUNT; i++) {
 		states[i] = read_slot(store, source,
 		                      start_off + i * UGST_SLOT_BYTES,
-		                      &labels[i], &slot_err);
-		if (states[i] == UGST_SLOT_DAMAGED &&
-		    slot_err.status == UGDS_ST_DEVICE_LOST) {
+		                      &labels[i], &slot_errs[i]);
+		if (states[i] != UGST_SLOT_DAMAGED)
+			continue;
+		unreadable_count += slot_errs[i].status == UGDS_ST_IO;
+		/* Lost, busy, out of memory: that says nothing of a slot. A
+		 * block that cannot be read is one slot's, unless it is both.
+		 */
+		if (slot_errs[i].status == UGDS_ST_DEVICE_LOST ||
+		    slot_errs[i].status == UGDS_ST_BUSY ||
+		    slot_errs[i].status == UGDS_ST_NO_MEMORY ||
+		    unreadable_count == UGST_SLOT_COUNT) {
 			if (err)
-				*err = slot_err;
-			return UGDS_ST_DEVICE_LOST;
+				*err = slot_errs[i];
+			status = slot_errs[i].status;
+			goto out;
 		}
 	}
 	status = ugst_label_choose(states, labels, &chosen, err);
 	if (status)
 		ugst_err_prefix(err, device_of(store, source)->path);
-	for (unsigned i = 0; i < UGST_SLOT_COUNT; i++) {
-		if (status == UGDS_ST_OK && i == chosen)
-			*label_out = labels[i];
-		else if (states[i] == UGST_SLOT_VALID)
-			ugst_label_free(&labels[i]);
+	if (status == UGDS_ST_OK) {
+		*label_out = labels[chosen];
+		memset(&labels[chosen], 0, sizeof(labels[chosen]));
 	}
+out:
+	for (unsigned i = 0; i < UGST_SLOT_COUNT; i++)
+		ugst_label_free(&labels[i]);
 	return status;
 }
 

@@ -74,7 +74,8 @@ PIN(offsetof(struct ugds_st_error, text) == 56);
 
 /* These may grow at their end. */
 PIN(offsetof(struct ugds_st_memory_ops, error_text) == 64);
-PIN(sizeof(struct ugds_st_memory_ops) == 72);
+PIN(offsetof(struct ugds_st_memory_ops, staging) == 80);
+PIN(sizeof(struct ugds_st_memory_ops) == 88);
 PIN(offsetof(struct ugds_st_open_opts, devices) == 8);
 PIN(offsetof(struct ugds_st_open_opts, memory) == 56);
 PIN(offsetof(struct ugds_st_open_opts, flags) == 76);

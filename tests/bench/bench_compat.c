@@ -47,12 +47,12 @@ static double now_s(clockid_t clock)
 static void submit(const struct bench *b, uint64_t number, uintptr_t slot)
 {
 	struct ugst_ugds_params entry = {
-	    .base = b->buf,
-	    .device_off = (off_t)(b->order[number] * b->entry_bytes),
-	    .buffer_off = (off_t)(slot * b->entry_bytes),
-	    .bytes = b->entry_bytes,
-	    .opcode = UGST_UGDS_READ,
-	    .cookie = (void *)slot,
+		.base = b->buf,
+		.device_off = (off_t)(b->order[number] * b->entry_bytes),
+		.buffer_off = (off_t)(slot * b->entry_bytes),
+		.bytes = b->entry_bytes,
+		.opcode = UGST_UGDS_READ,
+		.cookie = (void *)slot,
 	};
 
 	must(b->ugds->batch_submit(b->batch, 1, &entry, 0), "submit");
@@ -145,7 +145,7 @@ static void run(struct bench *b, const char *path, bool random, bool plain)
 	cpu = now_s(CLOCK_PROCESS_CPUTIME_ID) - cpu;
 	printf("%.3f s  %.0f MiB/s  %.3f s CPU\n", wall,
 	       (double)(b->entry_count * b->entry_bytes) / wall /
-	           (double)UGST_MIB,
+	               (double)UGST_MIB,
 	       cpu);
 	free(b->order);
 	free(ptr);
@@ -155,9 +155,9 @@ static void run(struct bench *b, const char *path, bool random, bool plain)
 int main(int argc, char **argv)
 {
 	struct bench b = {
-	    .ugds = ugst_ugds_compat(),
-	    .entry_bytes = UGST_MIB,
-	    .depth = 32,
+		.ugds = ugst_ugds_compat(),
+		.entry_bytes = UGST_MIB,
+		.depth = 32,
 	};
 	bool random = false;
 	bool plain = false;

@@ -41,8 +41,13 @@ expect 0 "$cat" --raw model.json model.layers.0.empty
 expect 1 "$cat" --raw model.json no.such.tensor
 says err "no.such.tensor" "model.json"
 [ -s out ] && bad "bytes of no tensor"
+expect 0 "$cat" --stats model.json
+before=$(sed -n 's/^payload_bytes *//p' err)
 expect 0 "$cat" --stats --raw model.json lm_head.weight
-says err "payload_bytes  522240" "commands"
+after=$(sed -n 's/^payload_bytes *//p' err)
+[ $((after - before)) -eq 522240 ] ||
+	bad "--stats: expected 522240 bytes more than $before, found $after"
+says err "device_bytes" "commands" "staged_bytes" "retries        0"
 [ "$(stat -c %s out)" -eq 522240 ] || bad "--stats on standard output"
 
 # Nobody to write to.

@@ -47,4 +47,9 @@ expect 2 "$import" --format --size 12Q volume
 expect 2 "$import" --device volume "$checkpoint"
 expect 2 "$import" --manifest model.json "$checkpoint"
 expect 2 "$import" --device volume --manifest model.json
+expect 2 "$import" --prune
+expect 2 "$import" --prune --remove --manifest model.json
+expect 2 "$import" --remove volume
+expect 2 "$import" --remove --checkpoint 12 volume
+expect 2 "$import" --adopt
 finish

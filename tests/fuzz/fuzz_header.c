@@ -84,14 +84,17 @@ static struct text print_header(const struct ugst_header *header)
 
 static void check_tensor(const struct ugst_header_tensor *tensor)
 {
-	unsigned __int128 bits = ugds_st_dtype_bits(tensor->dtype);
+	unsigned __int128 bits = 1;
 	size_t at = 0;
 
-	FUZZ_CHECK(bits != 0);
+	FUZZ_CHECK(ugds_st_dtype_bits(tensor->dtype) != 0);
+	/* Elements first: of [2^62,0] in F32 neither product is too large. */
 	for (uint32_t i = 0; i < tensor->rank; i++) {
 		bits *= tensor->dims[i];
 		FUZZ_CHECK(bits <= UINT64_MAX);
 	}
+	bits *= ugds_st_dtype_bits(tensor->dtype);
+	FUZZ_CHECK(bits <= UINT64_MAX);
 	FUZZ_CHECK(bits % 8 == 0);
 	FUZZ_CHECK(tensor->end - tensor->begin == bits / 8);
 	FUZZ_CHECK(tensor->name[tensor->name_bytes] == '\0');

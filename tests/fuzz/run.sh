@@ -35,15 +35,18 @@ for target in "$@"; do
 		-I"$root/include" -I"$root/src" -I"$here" \
 		-o "$out/fuzz_$target" "$here/fuzz_$target.c" \
 		"$root"/src/base/*.c "$root"/src/pure/*.c -lcjson -lxxhash
-	dict=
-	[ ! -f "$here/$target.dict" ] || dict=-dict=$here/$target.dict
-	seeds=
-	[ ! -d "$here/corpus/$target" ] || seeds=$here/corpus/$target
 	echo "fuzz_$target: $seconds s"
-	(cd "$out" && "./fuzz_$target" -max_total_time="$seconds" \
-		-print_final_stats=1 -timeout=10 -rss_limit_mb=2048 \
-		-max_len="${FUZZ_MAX_LEN:-4096}" $dict "$corpus" $seeds \
-		>"$out/$target.log" 2>&1) || {
+	(
+		cd "$out"
+		set -- "$corpus"
+		[ ! -d "$here/corpus/$target" ] ||
+			set -- "$@" "$here/corpus/$target"
+		[ ! -f "$here/$target.dict" ] ||
+			set -- "-dict=$here/$target.dict" "$@"
+		"./fuzz_$target" -max_total_time="$seconds" \
+			-print_final_stats=1 -timeout=10 -rss_limit_mb=2048 \
+			-max_len="${FUZZ_MAX_LEN:-4096}" "$@"
+	) >"$out/$target.log" 2>&1 || {
 		echo "fuzz_$target: FAILED, see $out/$target.log" >&2
 		failed=1
 	}

@@ -155,10 +155,10 @@ static inline unsigned events_within(struct fixture *f, unsigned min_count,
 	struct timespec timeout = {ms / 1000, ms % 1000 * 1000000};
 	unsigned count = 0;
 
-	assert_int_equal(
-	    f->ugds->batch_status(f->batch, min_count, &count, events, &timeout)
-		.code,
-	    0);
+	assert_int_equal(f->ugds->batch_status(f->batch, min_count, &count,
+	                                       events, &timeout)
+	                         .code,
+	                 0);
 	return count;
 }
 

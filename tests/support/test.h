@@ -12,13 +12,13 @@
 #include <cmocka.h>
 
 /* A call must succeed; its error text is shown if it does not. */
-#define assert_ok(call, err)                                               \
-	do {                                                               \
-		int assert_ok_status = (call);                             \
-		if (assert_ok_status != UGDS_ST_OK)                        \
-			fail_msg("%s: %s: %s", #call,                      \
-				 ugds_st_status_name(assert_ok_status),    \
-				 (err).text);                              \
+#define assert_ok(call, err)                                            \
+	do {                                                            \
+		int assert_ok_status = (call);                          \
+		if (assert_ok_status != UGDS_ST_OK)                     \
+			fail_msg("%s: %s: %s", #call,                   \
+			         ugds_st_status_name(assert_ok_status), \
+			         (err).text);                           \
 	} while (0)
 
 /* A call must fail with a status, and say so in err with a text. */
@@ -29,9 +29,9 @@
 		assert_fails_status = (call);                              \
 		if (assert_fails_status != (wanted))                       \
 			fail_msg("%s: wanted %s, found %s: %s", #call,     \
-				 ugds_st_status_name(wanted),              \
-				 ugds_st_status_name(assert_fails_status), \
-				 (err).text);                              \
+			         ugds_st_status_name(wanted),              \
+			         ugds_st_status_name(assert_fails_status), \
+			         (err).text);                              \
 		assert_int_equal((err).status, (wanted));                  \
 		assert_true((err).text[0] != '\0');                        \
 	} while (0)

@@ -28,6 +28,9 @@ static void write_at(const char *path, const void *bytes, size_t count,
 		count -= (size_t)done;
 		off += (uint64_t)done;
 	}
+	/* A direct read waits for what is not written back yet; on a busy disk
+	 * for longer than a test calls silence. */
+	assert_int_equal(fdatasync(fd), 0);
 	assert_int_equal(close(fd), 0);
 }
 
@@ -133,17 +136,17 @@ static void place_shard(struct volumes *volumes, size_t number, unsigned volume,
 		.name = ugst_strdup(document->name),
 	};
 	record->object_ids[record->object_count++] = object->id;
-	document->copies = ugst_calloc(1, sizeof(*document->copies));
-	document->copy_count = 1;
-	document->copies[0] = (struct ugst_manifest_copy){
+	document->copies[document->copy_count++] = (struct ugst_manifest_copy){
 		.volume = volume,
 		.lead_bytes = lead_bytes,
 		.object_id = object->id,
 		.base_lba = object->base_lba,
 		.lba_bytes = object->lba_bytes,
 	};
-	volumes->shards[number].volume = volume;
-	volumes->shards[number].volume_off = *end + lead_bytes;
+	if (document->copy_count == 1) {
+		volumes->shards[number].volume = volume;
+		volumes->shards[number].volume_off = *end + lead_bytes;
+	}
 	write_at(volumes->devices[volume], volumes->shards[number].bytes,
 	         document->bytes, *end + lead_bytes);
 	*end = ugst_align_up(*end + lead_bytes + document->bytes, UGST_MIB);
@@ -218,20 +221,25 @@ struct volumes *volumes_new(const struct volumes_shape *shape)
 		ugst_calloc(shape->shard_count, sizeof(*volumes->shards));
 	for (unsigned i = 0; i < shape->volume_count; i++) {
 		start_volume(volumes, shape, i, &seed);
-		ends[i] = UGST_OBJECTS_OFF;
+		ends[i] = UGST_OBJECTS_OFF + shape->hole_bytes;
 	}
 	for (unsigned i = 0; i < shape->shard_count; i++) {
-		unsigned volume = i % shape->volume_count;
+		unsigned copies = shape->copy_count ? shape->copy_count : 1;
 		uint64_t data_off;
 
 		make_shard(shape, i, &seed, &volumes->shards[i],
 		           &document->shards[i]);
 		data_off = 8 + document->shards[i].json_bytes;
-		place_shard(volumes, i, volume, &ends[volume],
-		            shape->lead
-		                    ? (uint32_t)(ugst_align_up(data_off, 4096) -
-		                                 data_off)
-		                    : (uint32_t)random_below(&seed, 4096));
+		document->shards[i].copies =
+			ugst_calloc(copies, sizeof(struct ugst_manifest_copy));
+		for (unsigned k = 0; k < copies; k++) {
+			unsigned volume = (i + k) % shape->volume_count;
+
+			place_shard(volumes, i, volume, &ends[volume],
+			            shape->lead ? (uint32_t)(-data_off % 4096)
+			                        : (uint32_t)random_below(&seed,
+			                                                 4096));
+		}
 	}
 	for (unsigned i = 0; i < shape->volume_count; i++)
 		end_volume(volumes, i, ends[i]);

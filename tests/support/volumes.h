@@ -15,16 +15,18 @@
 struct volumes_shape {
 	uint64_t seed;
 	unsigned volume_count; /* 1 to 4 */
+	unsigned copy_count;   /* of each shard, on different volumes; 0: 1 */
 	unsigned shard_count;
 	unsigned tensor_count; /* of each shard */
 	uint64_t max_tensor_bytes;
 	bool lead; /* data sections at multiples of 4096, else anywhere */
+	uint64_t hole_bytes; /* before the first object; a multiple of 1 MiB */
 };
 
 struct volumes_shard {
 	char *bytes;
-	uint64_t volume_off; /* of the shard's first byte */
-	unsigned volume;
+	uint64_t volume_off; /* of the first copy's first byte */
+	unsigned volume;     /* the others are on the next ones */
 };
 
 struct volumes {

@@ -18,7 +18,7 @@ static int setup(void **state)
 	struct fixture *f = new_fixture();
 
 	ugst_compat_script_begin(&(struct ugst_compat_script){
-	    .window_commands = 63, .destroy_ms = 200});
+		.window_commands = 63, .destroy_ms = 200});
 	connect_fixture(f);
 	*state = f;
 	return 0;
@@ -75,8 +75,9 @@ static void reconnect(struct fixture *f, const struct ugst_compat_script *now)
 static void limits_are_scripted(void **state)
 {
 	struct fixture *f = *state;
-	const struct ugst_compat_script script = {
-	    .lba_bytes = 512, .command_bytes = 131072, .window_commands = 63};
+	const struct ugst_compat_script script = {.lba_bytes = 512,
+	                                          .command_bytes = 131072,
+	                                          .window_commands = 63};
 	struct ugst_ugds_limits limits;
 
 	reconnect(f, &script);
@@ -157,14 +158,18 @@ static void entry_fails_before_its_end(void **state)
 {
 	struct fixture *f = *state;
 
-	FAULT(.kind = UGST_COMPAT_FAIL, .device_off = 0, .device_bytes = 1);
-	FAULT(.kind = UGST_COMPAT_LATE, .device_off = MIB, .device_bytes = 1);
-	assert_int_equal(submit(f, entry(f, 0, 0, 2 * MIB, 1)), 0);
-	assert_event(one_event(f), 1, UGST_UGDS_FAILED, 0);
+	FAULT(.kind = UGST_COMPAT_FAIL, .device_off = MIB, .device_bytes = 1);
+	FAULT(.kind = UGST_COMPAT_LATE, .device_off = 2 * MIB,
+	      .device_bytes = 1);
+	assert_int_equal(submit(f, entry(f, 0, 0, 3 * MIB, 1)), 0);
+	/* The first is good and over; ret does not tell before all are. */
+	await_ended(2);
 	await_held(1);
-	assert_untouched(f, 0, 2 * MIB);
-	assert_true(ugst_compat_script_memory_busy(f->buf + MIB, 1));
-	assert_false(ugst_compat_script_memory_busy(f->buf + 2 * MIB, 1));
+	assert_event(one_event(f), 1, UGST_UGDS_FAILED, 0);
+	assert_data(f, 0, 0, MIB);
+	assert_untouched(f, MIB, 3 * MIB);
+	assert_true(ugst_compat_script_memory_busy(f->buf + 2 * MIB, 1));
+	assert_false(ugst_compat_script_memory_busy(f->buf + 3 * MIB, 1));
 	assert_int_equal(f->ugds->buf_deregister(f->buf).code, 5042);
 	assert_int_equal(broken(UGST_COMPAT_RULE_DEREGISTER), 1);
 	ugst_compat_script_given_back(f->buf, MIB);
@@ -173,12 +178,12 @@ static void entry_fails_before_its_end(void **state)
 	assert_int_equal(submit_mib(f, 3), 0);
 	assert_int_equal(broken(UGST_COMPAT_RULE_BROKEN_BATCH), 1);
 	assert_event(one_event(f), 3, UGST_UGDS_COMPLETE, (ssize_t)MIB);
-	assert_int_equal(submit(f, entry(f, 4096, MIB, 4096, 4)), 0);
+	assert_int_equal(submit(f, entry(f, 0, 2 * MIB, 4096, 4)), 0);
 	assert_int_equal(broken(UGST_COMPAT_RULE_OVERLAP), 1);
 	assert_event(one_event(f), 4, UGST_UGDS_COMPLETE, 4096);
 	/* The late command lands over what was read since. */
 	assert_int_equal(ugst_compat_script_release(0), 1);
-	assert_data(f, MIB, MIB, MIB);
+	assert_data(f, 2 * MIB, 2 * MIB, MIB);
 	assert_false(ugst_compat_script_memory_busy(f->buf, BUF_BYTES));
 	assert_int_equal(f->ugds->buf_deregister(f->buf).code, 0);
 }
@@ -298,10 +303,10 @@ static void after_is_out_of_order(void **state)
 {
 	struct fixture *f = *state;
 	struct ugst_ugds_params list[4] = {
-	    entry(f, 0, 0, 4096, 0),
-	    entry(f, MIB, MIB, MIB, 1),
-	    entry(f, 2 * MIB, 2 * MIB, MIB, 2),
-	    entry(f, 3 * MIB, 3 * MIB, MIB, 3),
+		entry(f, 0, 0, 4096, 0),
+		entry(f, MIB, MIB, MIB, 1),
+		entry(f, 2 * MIB, 2 * MIB, MIB, 2),
+		entry(f, 3 * MIB, 3 * MIB, MIB, 3),
 	};
 	struct ugst_ugds_event events[128];
 
@@ -321,6 +326,28 @@ static void after_is_out_of_order(void **state)
 	assert_data(f, MIB, MIB, 3 * MIB);
 	assert_data(f, 0, 0, 4096);
 	assert_int_equal(counts().violations, 0);
+}
+
+/* It lands by number even while something else is under way. */
+static void after_counts_what_ended(void **state)
+{
+	struct fixture *f = *state;
+	struct ugst_ugds_event events[128];
+
+	FAULT(.kind = UGST_COMPAT_AFTER, .after = 2, .count = 1);
+	ugst_compat_script_submit(UGST_UGDS_INTERNAL_ERROR, 0, 1);
+	assert_int_equal(submit_mib(f, 3), 5030);
+	assert_int_equal(submit_mib(f, 0), 0);
+	await_held(1);
+	assert_int_equal(submit_mib(f, 1), 0);
+	assert_event(one_event(f), 1, UGST_UGDS_COMPLETE, (ssize_t)MIB);
+	assert_int_equal(events_within(f, 1, 20, events), 0);
+	assert_untouched(f, 0, MIB);
+	assert_int_equal(submit_mib(f, 2), 0);
+	assert_int_equal(events_within(f, 2, 10000, events), 2);
+	assert_event(events[0], 2, UGST_UGDS_COMPLETE, (ssize_t)MIB);
+	assert_event(events[1], 0, UGST_UGDS_COMPLETE, (ssize_t)MIB);
+	assert_data(f, 0, 0, 3 * MIB);
 }
 
 static void lost_batch_wedges_on_destroy(void **state)
@@ -372,8 +399,8 @@ static void forced_handle_leaves_its_buffers_stuck(void **state)
 	/* Handle and batch are dead, the memory is not free. */
 	assert_int_equal(submit_mib(f, 1), 5022);
 	assert_int_equal(
-	    f->ugds->batch_status(f->batch, 0, &count, &event, NULL).code,
-	    5022);
+		f->ugds->batch_status(f->batch, 0, &count, &event, NULL).code,
+		5022);
 	f->ugds->batch_destroy(f->batch);
 	assert_int_equal(f->ugds->handle_deregister(f->handle, -2).code, 0);
 	assert_true(ugst_compat_script_memory_busy(stuck, MIB));
@@ -546,7 +573,7 @@ static void overfull_batch_is_judged(void **state)
 
 	for (unsigned i = 0; i < 128; i++)
 		assert_int_equal(
-		    submit(f, entry(f, i * 4096, i * 4096, 4096, i)), 0);
+			submit(f, entry(f, i * 4096, i * 4096, 4096, i)), 0);
 	assert_int_equal(broken(UGST_COMPAT_RULE_CAPACITY), 0);
 	assert_int_equal(submit_mib(f, 0), 5040);
 	assert_int_equal(broken(UGST_COMPAT_RULE_CAPACITY), 1);
@@ -558,27 +585,28 @@ static void overfull_batch_is_judged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    SCRIPTED(limits_are_scripted),
-	    SCRIPTED(entry_of_65536_commands_is_refused),
-	    SCRIPTED(fail_by_number),
-	    SCRIPTED(fail_by_place),
-	    SCRIPTED(entry_fails_before_its_end),
-	    SCRIPTED(destroy_waits_for_late_commands),
-	    SCRIPTED(failed_entry_counts_its_good_bytes),
-	    SCRIPTED(short_entry_is_complete),
-	    SCRIPTED(corrupt_is_one_byte),
-	    SCRIPTED(late_comes_after_its_deadline),
-	    SCRIPTED(late_event_has_landed),
-	    SCRIPTED(after_is_out_of_order),
-	    SCRIPTED(lost_batch_wedges_on_destroy),
-	    SCRIPTED(forced_handle_leaves_its_buffers_stuck),
-	    SCRIPTED(reset_ends_late_commands),
-	    SCRIPTED(removed_device_is_silent),
-	    SCRIPTED(submit_answers_as_told),
-	    SCRIPTED(window_is_judged),
-	    SCRIPTED(overlap_is_judged_until_told),
-	    SCRIPTED(calls_inside_are_judged),
-	    SCRIPTED(overfull_batch_is_judged),
+		SCRIPTED(limits_are_scripted),
+		SCRIPTED(entry_of_65536_commands_is_refused),
+		SCRIPTED(fail_by_number),
+		SCRIPTED(fail_by_place),
+		SCRIPTED(entry_fails_before_its_end),
+		SCRIPTED(destroy_waits_for_late_commands),
+		SCRIPTED(failed_entry_counts_its_good_bytes),
+		SCRIPTED(short_entry_is_complete),
+		SCRIPTED(corrupt_is_one_byte),
+		SCRIPTED(late_comes_after_its_deadline),
+		SCRIPTED(late_event_has_landed),
+		SCRIPTED(after_is_out_of_order),
+		SCRIPTED(after_counts_what_ended),
+		SCRIPTED(lost_batch_wedges_on_destroy),
+		SCRIPTED(forced_handle_leaves_its_buffers_stuck),
+		SCRIPTED(reset_ends_late_commands),
+		SCRIPTED(removed_device_is_silent),
+		SCRIPTED(submit_answers_as_told),
+		SCRIPTED(window_is_judged),
+		SCRIPTED(overlap_is_judged_until_told),
+		SCRIPTED(calls_inside_are_judged),
+		SCRIPTED(overfull_batch_is_judged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

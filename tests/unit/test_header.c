@@ -117,6 +117,8 @@ static void test_oddities(void **state)
 	accept("{\"a\":[\"F6_E2M3\",[4],[0,3]]}", 3);
 	accept("{\"a\":[\"U8\",[0,9223372036854775808,4],[0,0]]}", 0);
 	accept("{\"a\":[\"U8\",[18446744073709551615,0],[0,0]]}", 0);
+	/* Elements are multiplied first, then by the size of one. */
+	accept("{\"a\":[\"F32\",[4611686018427387904,0],[0,0]]}", 0);
 }
 
 static void test_syntax(void **state)

@@ -21,19 +21,19 @@ static struct ugst_json *parse(const char *text)
 static void refused_documents(void **state)
 {
 	static const char *const bad[] = {
-	    "",
-	    "{} x",
-	    "{}{}",
-	    "{\"a\":01}",
-	    "{\"a\":+1}",
-	    "{\"a\":1,\"a\":2}",
-	    "{\"a\":\"\\u0000\"}",
-	    "{\"a\":\"\x01\"}",
-	    "{\"a\":\"\xff\"}",
-	    "\xef\xbb\xbf{}",
-	    "[]",
-	    "3",
-	    "null",
+		"",
+		"{} x",
+		"{}{}",
+		"{\"a\":01}",
+		"{\"a\":+1}",
+		"{\"a\":1,\"a\":2}",
+		"{\"a\":\"\\u0000\"}",
+		"{\"a\":\"\x01\"}",
+		"{\"a\":\"\xff\"}",
+		"\xef\xbb\xbf{}",
+		"[]",
+		"3",
+		"null",
 	};
 	struct ugds_st_error err;
 	struct ugst_json *root;
@@ -68,10 +68,10 @@ static void long_numbers(void **state)
 static void u64_spellings(void **state)
 {
 	struct ugst_json *root =
-	    parse("{\"max\":\"18446744073709551615\",\"zero\":\"0\","
-	          "\"over\":\"18446744073709551616\",\"lead\":\"01\","
-	          "\"sign\":\"+1\",\"empty\":\"\",\"space\":\" 1\","
-	          "\"frac\":\"1.0\",\"number\":1}");
+		parse("{\"max\":\"18446744073709551615\",\"zero\":\"0\","
+	              "\"over\":\"18446744073709551616\",\"lead\":\"01\","
+	              "\"sign\":\"+1\",\"empty\":\"\",\"space\":\" 1\","
+	              "\"frac\":\"1.0\",\"number\":1}");
 	static const char *const bad[] = {"over",  "lead", "sign",   "empty",
 	                                  "space", "frac", "number", "absent"};
 	struct ugds_st_error err;
@@ -79,7 +79,7 @@ static void u64_spellings(void **state)
 
 	(void)state;
 	assert_ok(ugst_json_get_u64(root, "max", 0, UINT64_MAX, &value, &err),
-	         err);
+	          err);
 	assert_true(value == UINT64_MAX);
 	assert_ok(ugst_json_get_u64(root, "zero", 0, 0, &value, &err), err);
 	assert_true(value == 0);
@@ -106,7 +106,7 @@ static void whole_numbers(void **state)
 
 	(void)state;
 	assert_ok(ugst_json_get_u32(root, "max", 0, UINT32_MAX, &value, &err),
-	         err);
+	          err);
 	assert_true(value == UINT32_MAX);
 	for (size_t i = 0; i < UGST_COUNT(bad); i++)
 		check_fails(ugst_json_get_u32(root, bad[i], 0, UINT32_MAX,
@@ -139,7 +139,7 @@ static void members(void **state)
 {
 	static const char *const known[] = {"a", "b", "c", NULL};
 	struct ugst_json *root =
-	    parse("{\"a\":{},\"b\":[1,2,3],\"c\":\"t\",\"A\":0}");
+		parse("{\"a\":{},\"b\":[1,2,3],\"c\":\"t\",\"A\":0}");
 	const struct ugst_json *value;
 	struct ugds_st_error err;
 	const char *text;
@@ -198,13 +198,13 @@ static void written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(refused_documents),
-	    cmocka_unit_test(long_numbers),
-	    cmocka_unit_test(u64_spellings),
-	    cmocka_unit_test(whole_numbers),
-	    cmocka_unit_test(hex_members),
-	    cmocka_unit_test(members),
-	    cmocka_unit_test(written),
+		cmocka_unit_test(refused_documents),
+		cmocka_unit_test(long_numbers),
+		cmocka_unit_test(u64_spellings),
+		cmocka_unit_test(whole_numbers),
+		cmocka_unit_test(hex_members),
+		cmocka_unit_test(members),
+		cmocka_unit_test(written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,9 +14,10 @@
 static struct ugst_label example(void)
 {
 	struct ugst_label label = {
-	    .sequence = 1,
-	    .catalog = {.volume = {.lba_bytes = 4096, .bytes = 64 * UGST_MIB},
-	                .next_object_id = 1}};
+		.sequence = 1,
+		.catalog = {
+			.volume = {.lba_bytes = 4096, .bytes = 64 * UGST_MIB},
+			.next_object_id = 1}};
 
 	assert_true(ugst_uuid_from_text("919108f7-52d1-4320-9bac-f847db4148a8",
 	                                &label.catalog.volume.uuid));
@@ -24,9 +25,9 @@ static struct ugst_label example(void)
 }
 
 static const char example_catalog[] =
-    "{\"volume\":{\"uuid\":\"919108f7-52d1-4320-9bac-f847db4148a8\","
-    "\"lba_bytes\":4096,\"bytes\":\"67108864\",\"start_bytes\":\"0\"},"
-    "\"next_object_id\":\"1\",\"objects\":[],\"checkpoints\":[]}";
+	"{\"volume\":{\"uuid\":\"919108f7-52d1-4320-9bac-f847db4148a8\","
+	"\"lba_bytes\":4096,\"bytes\":\"67108864\",\"start_bytes\":\"0\"},"
+	"\"next_object_id\":\"1\",\"objects\":[],\"checkpoints\":[]}";
 
 static uint8_t *encode(const struct ugst_label *label, size_t *bytes_out)
 {
@@ -71,6 +72,11 @@ static void bytes_on_disk(void **state)
 	assert_memory_equal(slot + 4096, example_catalog, catalog_bytes);
 	for (size_t i = 4096 + catalog_bytes; i < bytes; i++)
 		assert_int_equal(slot[i], 0);
+	/* Of docs/format.md, found with the Python binding of xxHash. */
+	assert_memory_equal(slot + 56,
+	                    "\x41\x50\xec\x2d\x5d\x32\x97\x9d"
+	                    "\x6b\xef\x5c\x5d\xbf\x93\xd9\xf0",
+	                    16);
 	memcpy(hash, slot + 56, 16);
 	sign(slot);
 	assert_memory_equal(hash, slot + 56, 16);
@@ -129,12 +135,12 @@ static void signed_but_wrong(void **state)
 		int status;
 		const char *says;
 	} cases[] = {
-	    {16, 2, UGST_SLOT_UNSUPPORTED, UGDS_ST_UNSUPPORTED, "version"},
-	    {31, 1, UGST_SLOT_UNSUPPORTED, UGDS_ST_UNSUPPORTED, "flags"},
-	    {40, 0, UGST_SLOT_DAMAGED, UGDS_ST_CORRUPT, "sequence"},
-	    {4096, '[', UGST_SLOT_DAMAGED, UGDS_ST_FORMAT, "catalog"},
-	    {48, 0, UGST_SLOT_DAMAGED, UGDS_ST_CORRUPT, "catalog of 1"},
-	    {55, 1, UGST_SLOT_DAMAGED, UGDS_ST_CORRUPT, "catalog of 1"},
+		{16, 2, UGST_SLOT_UNSUPPORTED, UGDS_ST_UNSUPPORTED, "version"},
+		{31, 1, UGST_SLOT_UNSUPPORTED, UGDS_ST_UNSUPPORTED, "flags"},
+		{40, 0, UGST_SLOT_DAMAGED, UGDS_ST_CORRUPT, "sequence"},
+		{4096, '[', UGST_SLOT_DAMAGED, UGDS_ST_FORMAT, "catalog"},
+		{48, 0, UGST_SLOT_DAMAGED, UGDS_ST_CORRUPT, "catalog of 1"},
+		{55, 1, UGST_SLOT_DAMAGED, UGDS_ST_CORRUPT, "catalog of 1"},
 	};
 
 	(void)state;
@@ -211,29 +217,29 @@ static void choice(void **state)
 		int status;
 		unsigned slot;
 	} cases[] = {
-	    {{V, V}, {5, 5}, UGDS_ST_OK, 0},
-	    {{V, V}, {5, 6}, UGDS_ST_OK, 1},
-	    {{V, V}, {6, 5}, UGDS_ST_OK, 0},
-	    {{V, D}, {1, 9}, UGDS_ST_OK, 0},
-	    {{B, V}, {9, 1}, UGDS_ST_OK, 1},
-	    {{V, U}, {1, 0}, UGDS_ST_OK, 0},
-	    {{D, D}, {0, 0}, UGDS_ST_CORRUPT, 0},
-	    {{B, D}, {0, 0}, UGDS_ST_CORRUPT, 0},
-	    {{D, B}, {0, 0}, UGDS_ST_CORRUPT, 0},
-	    {{U, D}, {0, 0}, UGDS_ST_UNSUPPORTED, 0},
-	    {{B, U}, {0, 0}, UGDS_ST_UNSUPPORTED, 0},
-	    {{B, B}, {0, 0}, UGDS_ST_NOT_FOUND, 0},
+		{{V, V}, {5, 5}, UGDS_ST_OK, 0},
+		{{V, V}, {5, 6}, UGDS_ST_OK, 1},
+		{{V, V}, {6, 5}, UGDS_ST_OK, 0},
+		{{V, D}, {1, 9}, UGDS_ST_OK, 0},
+		{{B, V}, {9, 1}, UGDS_ST_OK, 1},
+		{{V, U}, {1, 0}, UGDS_ST_OK, 0},
+		{{D, D}, {0, 0}, UGDS_ST_CORRUPT, 0},
+		{{B, D}, {0, 0}, UGDS_ST_CORRUPT, 0},
+		{{D, B}, {0, 0}, UGDS_ST_CORRUPT, 0},
+		{{U, D}, {0, 0}, UGDS_ST_UNSUPPORTED, 0},
+		{{B, U}, {0, 0}, UGDS_ST_UNSUPPORTED, 0},
+		{{B, B}, {0, 0}, UGDS_ST_NOT_FOUND, 0},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < UGST_COUNT(cases); i++) {
 		struct ugst_label labels[2] = {
-		    {.sequence = cases[i].sequences[0]},
-		    {.sequence = cases[i].sequences[1]}};
+			{.sequence = cases[i].sequences[0]},
+			{.sequence = cases[i].sequences[1]}};
 		struct ugds_st_error err;
 		unsigned slot = 9;
 		int status =
-		    ugst_label_choose(cases[i].states, labels, &slot, &err);
+			ugst_label_choose(cases[i].states, labels, &slot, &err);
 
 		assert_int_equal(status, cases[i].status);
 		if (status == UGDS_ST_OK)
@@ -263,14 +269,14 @@ static void too_large(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(bytes_on_disk),
-	    cmocka_unit_test(round_trip),
-	    cmocka_unit_test(every_byte_counts),
-	    cmocka_unit_test(signed_but_wrong),
-	    cmocka_unit_test(read_only_flags),
-	    cmocka_unit_test(short_slots),
-	    cmocka_unit_test(choice),
-	    cmocka_unit_test(too_large),
+		cmocka_unit_test(bytes_on_disk),
+		cmocka_unit_test(round_trip),
+		cmocka_unit_test(every_byte_counts),
+		cmocka_unit_test(signed_but_wrong),
+		cmocka_unit_test(read_only_flags),
+		cmocka_unit_test(short_slots),
+		cmocka_unit_test(choice),
+		cmocka_unit_test(too_large),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,8 @@
 /* test_open.c - what a store refuses to open, and what it says. */
 #include "support/reading.h"
 
+#include "devices/ugds_compat_script.h"
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -249,6 +251,41 @@ static void small_arena(void **state)
 	reading_close(reading_open(volumes, &opts));
 }
 
+/* Who does not ask for a size gets one that does, also for many volumes of
+ * large commands. */
+static void default_arena(void **state)
+{
+	const struct volumes_shape shape = {.seed = 9,
+	                                    .volume_count = 4,
+	                                    .shard_count = 4,
+	                                    .tensor_count = 2,
+	                                    .max_tensor_bytes = 5000};
+	struct volumes *volumes = volumes_new(&shape);
+
+	(void)state;
+	ugst_compat_script_begin(
+		&(struct ugst_compat_script){.command_bytes = 8 * 1024 * 1024});
+	reading_close(reading_open(volumes, NULL));
+	ugst_compat_script_end();
+	volumes_free(volumes);
+}
+
+/* Memory of a caller's own: its struct is looked at before it is called. */
+static void bad_memory_ops(void **state)
+{
+	struct volumes *volumes = *state;
+	struct ugds_st_open_opts opts = UGDS_ST_OPEN_OPTS_INIT;
+	struct ugds_st_memory_ops memory = *ugds_st_memory_host();
+
+	opts.memory = &memory;
+	reading_close(reading_open(volumes, &opts));
+	memory.struct_size = 8;
+	refuses(volumes, &opts, UGDS_ST_INVALID_ARG, "found 8");
+	memory = *ugds_st_memory_host();
+	memory.copy = NULL;
+	refuses(volumes, &opts, UGDS_ST_INVALID_ARG, "copy");
+}
+
 static void locked_against_pruning(void **state)
 {
 	struct volumes *volumes = *state;
@@ -320,6 +357,8 @@ int main(void)
 		OPEN_TEST(wrong_provider),
 		OPEN_TEST(hint_is_no_permission),
 		OPEN_TEST(small_arena),
+		OPEN_TEST(default_arena),
+		OPEN_TEST(bad_memory_ops),
 		OPEN_TEST(locked_against_pruning),
 		OPEN_TEST(inspect_has_no_bytes),
 	};

@@ -78,7 +78,7 @@ static struct ugst_ugds_error fake_submit(void *batch, unsigned count,
 {
 	const char *at = (const char *)params;
 	size_t stride =
-	    fake.fault == FAULT_PARAMS_LARGER ? 64 : sizeof(*params);
+		fake.fault == FAULT_PARAMS_LARGER ? 64 : sizeof(*params);
 
 	(void)flags;
 	assert_ptr_equal(batch, &fake);
@@ -91,8 +91,8 @@ static struct ugst_ugds_error fake_submit(void *batch, unsigned count,
 
 		memcpy(&entry, at + i * stride, sizeof(entry));
 		bytes = fake.fault == FAULT_PARAMS_SWAPPED
-		            ? (size_t)entry.buffer_off
-		            : entry.bytes;
+		                ? (size_t)entry.buffer_off
+		                : entry.bytes;
 		if (!entry.base || refused(bytes))
 			return say(5022);
 		fake.cookies[fake.pending + i] = entry.cookie;
@@ -118,9 +118,9 @@ static struct ugst_ugds_error fake_status(void *batch, unsigned min_count,
 		given = 0;
 	for (unsigned i = 0; i < given; i++) {
 		struct ugst_ugds_event event = {
-		    .cookie = fake.cookies[i],
-		    .status = 0x40,
-		    .ret = -EINVAL,
+			.cookie = fake.cookies[i],
+			.status = 0x40,
+			.ret = -EINVAL,
 		};
 
 		if (fake.fault == FAULT_COOKIE)
@@ -145,10 +145,10 @@ static void fake_destroy(void *batch)
 }
 
 static const struct ugst_ugds fake_ugds = {
-    .batch_setup = fake_setup,
-    .batch_submit = fake_submit,
-    .batch_status = fake_status,
-    .batch_destroy = fake_destroy,
+	.batch_setup = fake_setup,
+	.batch_submit = fake_submit,
+	.batch_status = fake_status,
+	.batch_destroy = fake_destroy,
 };
 
 static int probe(size_t lba_bytes, size_t command_bytes, enum fault fault,
@@ -212,8 +212,8 @@ static void test_finds_every_command_size(void **state)
 	(void)state;
 	for (size_t pages = 1; pages <= 513; pages++) {
 		assert_int_equal(
-		    probe(512, pages * 4096, FAULT_NONE, 0, &limits, &err),
-		    UGDS_ST_OK);
+			probe(512, pages * 4096, FAULT_NONE, 0, &limits, &err),
+			UGDS_ST_OK);
 		assert_int_equal(limits.command_bytes, pages * 4096);
 	}
 }
@@ -236,9 +236,9 @@ static void test_refuses_large_blocks(void **state)
 static void test_other_layouts(void **state)
 {
 	static const enum fault faults[] = {
-	    FAULT_NO_EVENTS,     FAULT_COOKIE,       FAULT_ORDER,
-	    FAULT_EVENT_STATUS,  FAULT_EVENT_RESULT, FAULT_PARAMS_SWAPPED,
-	    FAULT_PARAMS_LARGER, FAULT_EVENT_LARGER,
+		FAULT_NO_EVENTS,     FAULT_COOKIE,       FAULT_ORDER,
+		FAULT_EVENT_STATUS,  FAULT_EVENT_RESULT, FAULT_PARAMS_SWAPPED,
+		FAULT_PARAMS_LARGER, FAULT_EVENT_LARGER,
 	};
 	struct ugst_ugds_limits limits;
 	struct ugds_st_error err;
@@ -246,8 +246,8 @@ static void test_other_layouts(void **state)
 	(void)state;
 	for (size_t i = 0; i < UGST_COUNT(faults); i++) {
 		assert_int_equal(
-		    probe(512, 131072, faults[i], 0, &limits, &err),
-		    UGDS_ST_UNSUPPORTED);
+			probe(512, 131072, faults[i], 0, &limits, &err),
+			UGDS_ST_UNSUPPORTED);
 		assert_non_null(strstr(err.text, "binary interface"));
 	}
 }
@@ -259,13 +259,13 @@ static void test_passes_errors_up(void **state)
 		int code;
 		int status;
 	} cases[] = {
-	    {FAULT_SETUP, 5022, UGDS_ST_BUSY},
-	    {FAULT_SETUP, 5042, UGDS_ST_BUSY},
-	    {FAULT_SETUP, 5030, UGDS_ST_IO},
-	    {FAULT_SUBMIT, 5042, UGDS_ST_BUSY},
-	    {FAULT_SUBMIT, 5030, UGDS_ST_IO},
-	    {FAULT_SUBMIT, 5040, UGDS_ST_IO},
-	    {FAULT_STATUS, 5022, UGDS_ST_IO},
+		{FAULT_SETUP, 5022, UGDS_ST_BUSY},
+		{FAULT_SETUP, 5042, UGDS_ST_BUSY},
+		{FAULT_SETUP, 5030, UGDS_ST_IO},
+		{FAULT_SUBMIT, 5042, UGDS_ST_BUSY},
+		{FAULT_SUBMIT, 5030, UGDS_ST_IO},
+		{FAULT_SUBMIT, 5040, UGDS_ST_IO},
+		{FAULT_STATUS, 5022, UGDS_ST_IO},
 	};
 	struct ugst_ugds_limits limits;
 	struct ugds_st_error err;
@@ -278,9 +278,9 @@ static void test_passes_errors_up(void **state)
 		fake.command_bytes = 131072;
 		fake.fault = cases[i].fault;
 		fake.code = cases[i].code;
-		assert_int_equal(
-		    ugst_ugds_probe(&fake_ugds, &handle_object, &limits, &err),
-		    cases[i].status);
+		assert_int_equal(ugst_ugds_probe(&fake_ugds, &handle_object,
+		                                 &limits, &err),
+		                 cases[i].status);
 		assert_int_equal(err.ugds_code, cases[i].code);
 		assert_int_equal(fake.setups, fake.destroys);
 	}
@@ -289,11 +289,11 @@ static void test_passes_errors_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_finds_sizes),
-	    cmocka_unit_test(test_finds_every_command_size),
-	    cmocka_unit_test(test_refuses_large_blocks),
-	    cmocka_unit_test(test_other_layouts),
-	    cmocka_unit_test(test_passes_errors_up),
+		cmocka_unit_test(test_finds_sizes),
+		cmocka_unit_test(test_finds_every_command_size),
+		cmocka_unit_test(test_refuses_large_blocks),
+		cmocka_unit_test(test_other_layouts),
+		cmocka_unit_test(test_passes_errors_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,7 +53,6 @@ static bool peek(struct ugst_job *job, struct ugst_entry *entry_out)
 		.base = client->base,
 		.buffer_off = (SLOTS + client->log->count) * ENTRY_BYTES,
 		.commands = 8,
-		.segment = UGST_ALL_SEGMENTS,
 	};
 	return client->left > 0;
 }

@@ -125,6 +125,58 @@ static void bad_block_fails_its_tensors_only(void **state)
 	end(&world);
 }
 
+/* A bad block under hundreds of small tensors: it is found by halving, not by
+ * reading each of them by itself. */
+static void bad_block_among_small_ones(void **state)
+{
+	static const struct volumes_shape tiny = {.seed = 8,
+	                                          .volume_count = 1,
+	                                          .shard_count = 1,
+	                                          .tensor_count = 3000,
+	                                          .max_tensor_bytes = 30};
+	struct volumes *volumes = volumes_new(&tiny);
+	struct ugds_st_error err;
+	struct ugds_st_read *reads;
+	ugds_st_store *store;
+	uint64_t entries;
+	uint64_t bad_off;
+	size_t failed = 0;
+	size_t count;
+
+	(void)state;
+	ugst_compat_script_begin(&drive);
+	store = reading_open(volumes, NULL);
+	count = ugds_st_count(store);
+	reads = reading_list(store);
+	bad_off = ugst_align_down(
+		reading_info(reads[count / 2].tensor).device_off, 512);
+	ugst_compat_script_fault(
+		&(struct ugst_compat_fault){.kind = UGST_COMPAT_FAIL,
+	                                    .device_off = bad_off,
+	                                    .device_bytes = 1});
+	entries = ugst_compat_script_counts().entries;
+	assert_fails(ugds_st_read_many(store, reads, count, NULL, &err),
+	             UGDS_ST_IO, err);
+	entries = ugst_compat_script_counts().entries - entries;
+	for (size_t i = 0; i < count; i++) {
+		if (envelope_holds(reads[i].tensor, bad_off)) {
+			assert_int_equal(reads[i].status, UGDS_ST_IO);
+			failed++;
+			continue;
+		}
+		assert_int_equal(reads[i].status, UGDS_ST_OK);
+		reading_expect(volumes, reads[i].tensor, reads[i].dst);
+	}
+	assert_true(failed > 10);
+	/* The entry, again, and two halves of each of eight halvings. */
+	assert_true(entries <= 2 + 2 * 8);
+	reading_free(reads, count);
+	reading_close(store);
+	assert_int_equal(ugst_compat_script_counts().violations, 0);
+	ugst_compat_script_end();
+	volumes_free(volumes);
+}
+
 /* One command fails once, whichever it is: read again, and right. */
 static void passing_failure_is_repaired(void **state)
 {
@@ -261,7 +313,7 @@ static void silence_is_loss(void **state)
 	size_t lost = 0;
 
 	(void)state;
-	begin(&world, &drive, 100);
+	begin(&world, &drive, 1000);
 	reads = reading_list(world.store);
 	ugst_compat_script_fault(&(struct ugst_compat_fault){
 		.kind = UGST_COMPAT_LOSE, .skip = 5, .count = 1});
@@ -298,7 +350,7 @@ static void removed_drive(void **state)
 	ugds_st_array *array;
 
 	(void)state;
-	begin(&world, &drive, 100);
+	begin(&world, &drive, 1000);
 	ugst_compat_script_remove(0);
 	assert_fails(ugds_st_get_tensor(world.store, "s0.t1", &array, &err),
 	             UGDS_ST_DEVICE_LOST, err);
@@ -315,7 +367,7 @@ static void submit_fails(void **state)
 	ugds_st_array *array;
 
 	(void)state;
-	begin(&world, &drive, 100);
+	begin(&world, &drive, 1000);
 	ugst_compat_script_submit(5030, 0, 1);
 	assert_fails(ugds_st_get_tensor(world.store, "s0.t1", &array, &err),
 	             UGDS_ST_DEVICE_LOST, err);
@@ -382,6 +434,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bad_block_fails_its_tensors_only),
+		cmocka_unit_test(bad_block_among_small_ones),
 		cmocka_unit_test(passing_failure_is_repaired),
 		cmocka_unit_test(out_of_order),
 		cmocka_unit_test(deadline_gives_the_destination_back),

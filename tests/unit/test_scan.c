@@ -110,6 +110,7 @@ static void test_strings(void **state)
 	REFUSE("\"abc", 4, "begins at byte 0, found the end");
 	REFUSE("\"abcdefghijk", 12, "found the end");
 	REFUSE("\"a\tb\"", 2, "control character 0x09");
+	REFUSE("\"a\x1f\"", 2, "control character 0x1f");
 	REFUSE("\"\\x41\"", 1, "no such escape");
 	REFUSE("\"\\", 1, "no such escape");
 	REFUSE("\"\\u12\"", 1, "four hex digits");
@@ -279,7 +280,7 @@ static void test_unescape(void **state)
 {
 	static const char text[] =
 		"\"\\\"\\\\\\/"
-	        "\\b\\f\\n\\r\\t\\u0041\\u00e9\\u6743\\ud83d\\ude00"
+		"\\b\\f\\n\\r\\t\\u0041\\u00e9\\u6743\\ud83d\\ude00"
 		"\\u0000z\"";
 	static const char wanted[] =
 		"\"\\/\b\f\n\r\tA\xc3\xa9\xe6\x9d\x83\xf0\x9f\x98\x80\0z";

@@ -165,6 +165,21 @@ static bool equal_text(const void *owner, uint32_t number, const char *name,
 	       memcmp(names[number], name, name_bytes) == 0;
 }
 
+/* Half of the slots stay free: an absent name must come to one. */
+static void test_room(void **state)
+{
+	struct ugst_nameset set = {0};
+
+	(void)state;
+	for (size_t count = 1; count < 5000; count++) {
+		assert_true(ugst_nameset_reserve(&set, count));
+		assert_true(set.slot_count >= 2 * count);
+	}
+	assert_true(set.slot_count <= 4 * 5000);
+	assert_false(ugst_nameset_reserve(&set, (size_t)UINT32_MAX));
+	ugst_nameset_free(&set);
+}
+
 /* Names with one and the same hash are told apart all the same. */
 static void test_collisions(void **state)
 {
@@ -201,6 +216,7 @@ int main(void)
 		cmocka_unit_test(test_left_out),
 		cmocka_unit_test(test_twins),
 		cmocka_unit_test(test_million),
+		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_collisions),
 	};
 

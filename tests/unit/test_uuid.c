@@ -20,24 +20,24 @@ static void text_both_ways(void **state)
 	assert_true(ugst_uuid_from_text(text_v4, &uuid));
 	assert_memory_equal(uuid.bytes, bytes_v4, 16);
 	assert_string_equal(ugst_uuid_text(&uuid, text), text_v4);
-	assert_true(
-	    ugst_uuid_from_text("919108F7-52D1-4320-9BAC-F847DB4148A8", &uuid));
+	assert_true(ugst_uuid_from_text("919108F7-52D1-4320-9BAC-F847DB4148A8",
+	                                &uuid));
 	assert_memory_equal(uuid.bytes, bytes_v4, 16);
 }
 
 static void bad_texts(void **state)
 {
 	static const char *const bad[] = {
-	    "",
-	    "9",
-	    "919108f7-52d1-4320-9bac-f847db4148a",
-	    "919108f7-52d1-4320-9bac-f847db4148a80",
-	    "919108f7-52d1-4320-9bac-f847db4148ag",
-	    "919108f752d143209bacf847db4148a8",
-	    "919108f7 52d1-4320-9bac-f847db4148a8",
-	    "{919108f7-52d1-4320-9bac-f847db4148a8}",
-	    " 919108f7-52d1-4320-9bac-f847db4148a8",
-	    "919108f-752d1-4320-9bac-f847db4148a8",
+		"",
+		"9",
+		"919108f7-52d1-4320-9bac-f847db4148a",
+		"919108f7-52d1-4320-9bac-f847db4148a80",
+		"919108f7-52d1-4320-9bac-f847db4148ag",
+		"919108f752d143209bacf847db4148a8",
+		"919108f7 52d1-4320-9bac-f847db4148a8",
+		"{919108f7-52d1-4320-9bac-f847db4148a8}",
+		" 919108f7-52d1-4320-9bac-f847db4148a8",
+		"919108f-752d1-4320-9bac-f847db4148a8",
 	};
 	struct ugst_uuid uuid;
 
@@ -87,10 +87,10 @@ static void from_random(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(text_both_ways),
-	    cmocka_unit_test(bad_texts),
-	    cmocka_unit_test(order_and_nil),
-	    cmocka_unit_test(from_random),
+		cmocka_unit_test(text_both_ways),
+		cmocka_unit_test(bad_texts),
+		cmocka_unit_test(order_and_nil),
+		cmocka_unit_test(from_random),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
