@@ -313,7 +313,7 @@ static void silence_is_loss(void **state)
 	size_t lost = 0;
 
 	(void)state;
-	begin(&world, &drive, 400);
+	begin(&world, &drive, 1000);
 	reads = reading_list(world.store);
 	ugst_compat_script_fault(&(struct ugst_compat_fault){
 		.kind = UGST_COMPAT_LOSE, .skip = 5, .count = 1});
@@ -350,7 +350,7 @@ static void removed_drive(void **state)
 	ugds_st_array *array;
 
 	(void)state;
-	begin(&world, &drive, 400);
+	begin(&world, &drive, 1000);
 	ugst_compat_script_remove(0);
 	assert_fails(ugds_st_get_tensor(world.store, "s0.t1", &array, &err),
 	             UGDS_ST_DEVICE_LOST, err);
@@ -367,7 +367,7 @@ static void submit_fails(void **state)
 	ugds_st_array *array;
 
 	(void)state;
-	begin(&world, &drive, 400);
+	begin(&world, &drive, 1000);
 	ugst_compat_script_submit(5030, 0, 1);
 	assert_fails(ugds_st_get_tensor(world.store, "s0.t1", &array, &err),
 	             UGDS_ST_DEVICE_LOST, err);
