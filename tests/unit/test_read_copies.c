@@ -147,11 +147,7 @@ static void lost_device_falls_back(void **state)
 	ugds_st_store *store;
 	struct ugds_st_error err;
 
-<<<<<<< HEAD
 	opts.silence_ms = 1000; /* longer than a busy machine stalls */
-=======
-	opts.silence_ms = 400;
->>>>>>> build
 	store = reading_open(volumes, &opts);
 	ugst_compat_script_remove(device_id(volumes, 1));
 	read_all(volumes, store);
