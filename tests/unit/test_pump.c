@@ -304,7 +304,7 @@ static void batch_never_comes_back(void **state)
 
 	(void)state;
 	begin();
-	world.queue->silence_ns = 400 * UGST_NS_PER_MS;
+	world.queue->silence_ns = 1000 * UGST_NS_PER_MS;
 	join(&client, 3);
 	ugst_compat_script_fault(&(struct ugst_compat_fault){
 		.kind = UGST_COMPAT_FAIL, .skip = 2, .count = 1});
@@ -433,13 +433,13 @@ static void leaving_waits_for_direct_entries(void **state)
  * silent: that was not the device's silence. It counts from the next look. */
 static void absence_is_no_silence(void **state)
 {
-	struct timespec nap = ugst_timespec(500 * UGST_NS_PER_MS);
+	struct timespec nap = ugst_timespec(1300 * UGST_NS_PER_MS);
 	struct client client;
 	struct ugds_st_error err = {0};
 
 	(void)state;
 	begin();
-	world.queue->silence_ns = 400 * UGST_NS_PER_MS;
+	world.queue->silence_ns = 1000 * UGST_NS_PER_MS;
 	join(&client, 1);
 	ugst_compat_script_fault(&(struct ugst_compat_fault){
 		.kind = UGST_COMPAT_LATE, .count = 1});

@@ -128,7 +128,7 @@ static void one_is_lost(void **state)
 
 	(void)state;
 	ugst_compat_script_begin(&drive);
-	opts.silence_ms = 400;
+	opts.silence_ms = 1000; /* longer than a busy machine stalls */
 	store = reading_open(volumes, &opts);
 	reads = reading_list(store);
 	count = ugds_st_count(store);
