@@ -35,7 +35,8 @@ printf 'label: gpt\nsize=8M\nsize=16M\n' | sfdisk -q "$parts" >out 2>err ||
 	bad "sfdisk: $(cat err)"
 must mkfs.ext4 -q "${parts}p1"
 must mkdir -p /tmp/mounted
-must mount "${parts}p1" /tmp/mounted
+# Read-only: a file system that is not in use must not change either.
+must mount -o ro,noload "${parts}p1" /tmp/mounted
 refused "${parts}p1" "$in_use"
 refused "$parts" "$in_use"
 must umount /tmp/mounted
