@@ -79,17 +79,25 @@ int ugst_compare_shard(struct ugst_import_env *env,
                        struct ugst_hash *hash_out, struct ugds_st_error *err)
 {
 	struct target target = {.env = env, .dev = dev, .base_off = base_off};
+	struct ugds_st_error why;
 	int status;
 
+	/* The last chunk may be a page longer than the others. */
 	target.buf = ugst_alloc_aligned(
-		UGST_CHUNK_BYTES + UGST_OBJECT_PAGE_BYTES, UGST_PAGE_BYTES);
+		(size_t)ugst_min(source->shard->stamp.bytes, UGST_CHUNK_BYTES) +
+			2 * UGST_OBJECT_PAGE_BYTES,
+		UGST_PAGE_BYTES);
 	if (!target.buf)
 		return ugst_fail_memory(err);
 	status = ugst_pipe_run(source, lead_bytes, compare_sink, moved, &target,
-	                       hash_out, err);
+	                       hash_out, &why);
 	free(target.buf);
 	*equal_out = status == UGDS_ST_OK;
-	return target.differs ? UGDS_ST_OK : status;
+	if (target.differs)
+		return UGDS_ST_OK;
+	if (status != UGDS_ST_OK && err)
+		*err = why;
+	return status;
 }
 
 /* Hash bytes of the shard from its start. */
@@ -101,7 +109,8 @@ static int hash_object(struct ugst_import_env *env, struct ugst_blockdev *dev,
 	uint64_t end = object->lead_bytes + bytes;
 	uint64_t run_bytes = ugst_align_up(end, UGST_OBJECT_PAGE_BYTES);
 	struct ugst_hasher *hasher = ugst_hasher_new();
-	char *buf = ugst_alloc_aligned(UGST_CHUNK_BYTES, UGST_PAGE_BYTES);
+	char *buf = ugst_alloc_aligned(
+		(size_t)ugst_min(run_bytes, UGST_CHUNK_BYTES), UGST_PAGE_BYTES);
 	int status = UGDS_ST_OK;
 
 	if (!hasher || !buf)

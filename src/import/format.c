@@ -199,7 +199,8 @@ static int check_label(struct format *format, struct ugds_st_error *err)
 	struct ugst_volume *volume = format->volume;
 	char text[UGST_UUID_TEXT_BYTES];
 	struct ugst_uuid allowed;
-	int status = ugst_volume_load(volume, err);
+	struct ugds_st_error why;
+	int status = ugst_volume_load(volume, &why);
 
 	memcpy(allowed.bytes, format->opts->replace_uuid,
 	       sizeof(allowed.bytes));
@@ -223,6 +224,8 @@ static int check_label(struct format *format, struct ugds_st_error *err)
 		status = UGDS_ST_OK;
 	} else if (status == UGDS_ST_NOT_FOUND) {
 		status = UGDS_ST_OK;
+	} else if (err) {
+		*err = why;
 	}
 	if (status == UGDS_ST_OK && !ugst_uuid_is_nil(&allowed))
 		return ugst_fail(err, UGDS_ST_MISMATCH,

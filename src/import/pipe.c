@@ -17,8 +17,6 @@
 #include "import/pipe.h"
 
 #define RING 4u
-/* Room for a chunk that the lead has pushed up by less than a page. */
-#define BUFFER_BYTES (UGST_CHUNK_BYTES + UGST_OBJECT_PAGE_BYTES)
 
 struct pipe {
 	struct ugst_shard_file *source;
@@ -235,15 +233,21 @@ int ugst_pipe_run(struct ugst_shard_file *source, uint32_t lead_bytes,
 	                    .changed = PTHREAD_COND_INITIALIZER};
 	struct ugst_hasher *hasher = ugst_hasher_new();
 	struct ugst_hasher *header_hasher = ugst_hasher_new();
+	uint64_t bytes = source->shard->stamp.bytes;
+	/* Room for a chunk that the lead pushes up by less than a page. */
+	size_t buffer_bytes =
+		(size_t)ugst_align_up(ugst_min(bytes, UGST_CHUNK_BYTES),
+	                              UGST_OBJECT_PAGE_BYTES) +
+		UGST_OBJECT_PAGE_BYTES;
 	int status = UGDS_ST_OK;
 
-	pipe.chunk_count =
-		ugst_div_up(source->shard->stamp.bytes, UGST_CHUNK_BYTES);
+	pipe.chunk_count = ugst_div_up(bytes, UGST_CHUNK_BYTES);
 	if (!hasher || !header_hasher)
 		status = ugst_fail_memory(err);
-	for (unsigned i = 0; i < RING && status == UGDS_ST_OK; i++) {
+	for (unsigned i = 0;
+	     i < RING && i < pipe.chunk_count && status == UGDS_ST_OK; i++) {
 		pipe.buffers[i] =
-			ugst_alloc_aligned(BUFFER_BYTES, UGST_PAGE_BYTES);
+			ugst_alloc_aligned(buffer_bytes, UGST_PAGE_BYTES);
 		if (!pipe.buffers[i])
 			status = ugst_fail_memory(err);
 	}

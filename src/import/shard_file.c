@@ -96,13 +96,14 @@ int ugst_shard_file_read(struct ugst_shard_file *source, void *buf,
 {
 	uint64_t left = source->shard->stamp.bytes - off;
 	size_t wanted = (size_t)ugst_min(bytes, left);
+	/* Also past the end: O_DIRECT wants whole pages. */
+	size_t pages = (size_t)ugst_align_up(wanted, UGST_PAGE_BYTES);
 	size_t done = 0;
 	int status;
 
 	while (done < wanted) {
-		/* Whole pages, also past the end: O_DIRECT wants them. */
 		ssize_t got = pread(source->fd, (char *)buf + done,
-		                    bytes - done, (off_t)(off + done));
+		                    pages - done, (off_t)(off + done));
 
 		if (got < 0 && errno == EINTR)
 			continue;

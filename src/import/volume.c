@@ -87,24 +87,45 @@ void ugst_volume_close(struct ugst_volume *volume)
 
 /* ----------------------------------------------------------------- load */
 
+/* Room for bytes of a slot, of which the first kept stay. */
+static int resize_slot(struct ugst_volume *volume, unsigned slot, size_t bytes,
+                       size_t kept, struct ugds_st_error *err)
+{
+	char *buf = ugst_alloc_aligned(bytes, UGST_SLOT_HEADER_BYTES);
+
+	if (!buf)
+		return ugst_fail_memory(err);
+	if (kept)
+		memcpy(buf, volume->slots[slot], kept);
+	free(volume->slots[slot]);
+	volume->slots[slot] = buf;
+	return UGDS_ST_OK;
+}
+
 /* Header, then as much of the catalog as it says: few bytes as a rule. */
 static int read_slot(struct ugst_volume *volume, unsigned slot,
                      size_t *bytes_out, struct ugds_st_error *err)
 {
+	const size_t header = UGST_SLOT_HEADER_BYTES;
 	uint64_t off = slot_off(slot);
-	char *buf = volume->slots[slot];
-	size_t rest;
-	int status;
+	size_t bytes;
+	int status = resize_slot(volume, slot, header, 0, err);
 
-	status = ugst_blockdev_read(volume->dev, buf, UGST_SLOT_HEADER_BYTES,
-	                            off, err);
+	if (status == UGDS_ST_OK)
+		status = ugst_blockdev_read(volume->dev, volume->slots[slot],
+		                            header, off, err);
 	if (status != UGDS_ST_OK)
 		return status;
-	rest = (size_t)ugst_align_up(ugst_slot_catalog_bytes(buf),
-	                             UGST_SLOT_HEADER_BYTES);
-	*bytes_out = UGST_SLOT_HEADER_BYTES + rest;
-	return ugst_blockdev_read(volume->dev, buf + UGST_SLOT_HEADER_BYTES,
-	                          rest, off + UGST_SLOT_HEADER_BYTES, err);
+	bytes = header +
+	        (size_t)ugst_align_up(
+			ugst_slot_catalog_bytes(volume->slots[slot]), header);
+	status = resize_slot(volume, slot, bytes, header, err);
+	if (status == UGDS_ST_OK)
+		status = ugst_blockdev_read(
+			volume->dev, (char *)volume->slots[slot] + header,
+			bytes - header, off + header, err);
+	*bytes_out = bytes;
+	return status;
 }
 
 /* Which label counts, and whether the slots are equal. */
@@ -145,10 +166,15 @@ static int load_slot(struct ugst_volume *volume, unsigned slot,
                      struct ugds_st_error *err)
 {
 	struct ugds_st_error why = {0};
+	int status;
 
 	volume->states[slot] = UGST_SLOT_BLANK;
-	if (read_slot(volume, slot, bytes_out, unreadable) != UGDS_ST_OK) {
+	status = read_slot(volume, slot, bytes_out, &why);
+	if (status == UGDS_ST_NO_MEMORY)
+		return ugst_fail_memory(err);
+	if (status != UGDS_ST_OK) {
 		*bytes_out = 0;
+		*unreadable = why;
 		return UGDS_ST_OK;
 	}
 	volume->states[slot] = ugst_slot_decode(volume->slots[slot], *bytes_out,
@@ -172,13 +198,6 @@ int ugst_volume_load(struct ugst_volume *volume, struct ugds_st_error *err)
 		                 "%s: expected a volume label, found a device "
 		                 "of %" PRIu64 " bytes, too small for one",
 		                 volume->dev->path, volume->dev->bytes);
-	for (unsigned i = 0; i < UGST_SLOT_COUNT; i++) {
-		if (!volume->slots[i])
-			volume->slots[i] = ugst_alloc_aligned(
-				UGST_SLOT_BYTES, UGST_SLOT_HEADER_BYTES);
-		if (!volume->slots[i])
-			return ugst_fail_memory(err);
-	}
 	for (unsigned i = 0; i < UGST_SLOT_COUNT && status == UGDS_ST_OK; i++)
 		status = load_slot(volume, i, &labels[i], &bytes[i],
 		                   &unreadable, err);

@@ -17,7 +17,7 @@ struct ugst_volume {
 	enum ugst_slot_state states[UGST_SLOT_COUNT];
 	unsigned current;             /* slot that label was read from */
 	bool unequal;                 /* the other slot has to be repaired */
-	void *slots[UGST_SLOT_COUNT]; /* as read; UGST_SLOT_BYTES each */
+	void *slots[UGST_SLOT_COUNT]; /* header and catalog as read */
 };
 
 /*

@@ -170,8 +170,10 @@ const char *scene_volume(struct scene *scene, const char *name, uint64_t bytes)
 
 	opts.file_bytes = bytes;
 	opts.flags = UGDS_ST_IMPORT_SPARSE;
+	memset(&scene->err, 0, sizeof(scene->err));
 	assert_ok(ugst_format(&scene->env, path, &opts, NULL, &scene->err),
 	          scene->err);
+	assert_int_equal(scene->err.status, UGDS_ST_OK);
 	assert_true(scene->device_count < SCENE_VOLUMES_MAX);
 	scene->devices[scene->device_count++] = path;
 	return path;
@@ -181,6 +183,7 @@ int scene_import(struct scene *scene, const char *manifest,
                  const char *checkpoint)
 {
 	struct ugds_st_import_opts opts = UGDS_ST_IMPORT_OPTS_INIT;
+	int status;
 
 	opts.checkpoint = scene_path(scene, checkpoint);
 	opts.manifest = scene_path(scene, manifest);
@@ -190,7 +193,10 @@ int scene_import(struct scene *scene, const char *manifest,
 	opts.note = take_note;
 	opts.ctx = scene;
 	memset(&scene->err, 0, sizeof(scene->err));
-	return ugst_import(&scene->env, &opts, &scene->result, &scene->err);
+	status = ugst_import(&scene->env, &opts, &scene->result, &scene->err);
+	/* Success leaves err alone. */
+	assert_int_equal(scene->err.status, status);
+	return status;
 }
 
 struct ugst_manifest scene_manifest(const char *path)
