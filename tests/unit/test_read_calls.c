@@ -269,6 +269,61 @@ static void abandoned_buffer_is_free(void **state)
 	volumes_free(volumes);
 }
 
+/* A lost device keeps the buffer that it was reading into, and no other. */
+static void unregister_after_loss(void **state)
+{
+	static const struct volumes_shape large = {.seed = 22,
+	                                           .volume_count = 1,
+	                                           .shard_count = 1,
+	                                           .tensor_count = 6,
+	                                           .max_tensor_bytes = 900000,
+	                                           .lead = true};
+	struct volumes *volumes = volumes_new(&large);
+	struct ugds_st_open_opts opts = UGDS_ST_OPEN_OPTS_INIT;
+	struct ugds_st_read read = UGDS_ST_READ_INIT;
+	char *memory = ugst_alloc_aligned(2 << 20, 65536);
+	ugds_st_buffer *buffers[2];
+	struct ugds_st_error err;
+	struct ugds_st_info info;
+	ugds_st_store *store;
+	size_t i = 0;
+
+	(void)state;
+	ugst_compat_script_begin(&(struct ugst_compat_script){0});
+	opts.silence_ms = 1000; /* longer than a busy machine stalls */
+	store = reading_open(volumes, &opts);
+	for (size_t k = 0; k < 2; k++)
+		assert_ok(ugds_st_register(store, memory + (k << 20), 1 << 20,
+		                           0, &buffers[k], &err),
+		          err);
+	do {
+		read.tensor = ugds_st_at(store, i++);
+		assert_non_null(read.tensor);
+		info = reading_info(read.tensor);
+	} while (info.payload_bytes < 400000);
+	read.dst = memory + info.skew_bytes;
+	read.dst_bytes = info.payload_bytes;
+	read.buf = buffers[0];
+	assert_ok(ugds_st_read_many(store, &read, 1, NULL, &err), err);
+	assert_int_not_equal(read.placement, UGDS_ST_PLACED_STAGED);
+	ugst_compat_script_remove(0);
+	assert_fails(ugds_st_read_many(store, &read, 1, NULL, &err),
+	             UGDS_ST_DEVICE_LOST, err);
+	assert_true(ugst_compat_script_memory_busy(memory, 1 << 20));
+	assert_fails(ugds_st_unregister(buffers[0], &err), UGDS_ST_DEVICE_LOST,
+	             err);
+	assert_ok(ugds_st_unregister(buffers[1], &err), err);
+	assert_fails(ugds_st_close(store, 0, &err), UGDS_ST_BUSY, err);
+	assert_ok(ugds_st_close(store, UGDS_ST_CLOSE_ABANDON, &err), err);
+	/* It asked for one buffer that was in use, and was told so. */
+	assert_int_equal(
+		ugst_compat_script_counts().broken[UGST_COMPAT_RULE_DEREGISTER],
+		ugst_compat_script_counts().violations);
+	ugst_compat_script_end();
+	free(memory);
+	volumes_free(volumes);
+}
+
 /* The structs of other callers: older, newer, never set. */
 static void structs_of_other_sizes(void **state)
 {
@@ -313,6 +368,7 @@ int main(void)
 		cmocka_unit_test(nothing_to_read),
 		cmocka_unit_test(close_beside_calls),
 		cmocka_unit_test(abandoned_buffer_is_free),
+		cmocka_unit_test(unregister_after_loss),
 		cmocka_unit_test(structs_of_other_sizes),
 	};
 
