@@ -91,15 +91,28 @@ static int run_command(struct scene *scene, enum command command)
 
 static void restore(struct scene *scene, const struct saved *saved)
 {
+	static const struct {
+		size_t off;
+		size_t bytes;
+	} touched[] = {{0, 65536},
+	               {4 * UGST_MIB, 65536},
+	               {8 * UGST_MIB, 65536},
+	               {9 * UGST_MIB, 65536},
+	               {10 * UGST_MIB, 65536},
+	               {11 * UGST_MIB, 65536}};
 	int fd;
 
 	(void)unlink(scene_path(scene, "m"));
 	(void)unlink(scene_path(scene, "m.ugds-st-new"));
 	(void)unlink(scene_path(scene, "fresh"));
-	/* In place: to give the blocks back and take them again is slow. */
+	/* In place, and what a command may have touched: to give blocks back
+	 * and take them again is slow. */
 	fd = open(scene->devices[0], O_WRONLY | O_CLOEXEC);
-	assert_int_equal(pwrite(fd, saved->volume, saved->volume_bytes, 0),
-	                 saved->volume_bytes);
+	for (size_t i = 0; i < UGST_COUNT(touched); i++)
+		assert_int_equal(pwrite(fd, saved->volume + touched[i].off,
+		                        touched[i].bytes,
+		                        (off_t)touched[i].off),
+		                 touched[i].bytes);
 	assert_int_equal(close(fd), 0);
 	if (saved->manifest)
 		scene_write(scene_path(scene, "m"), saved->manifest,
@@ -161,7 +174,10 @@ static void one_run(struct scene *scene, const struct saved *saved,
 	}
 	assert_true(!*done_out || status == UGDS_ST_OK);
 	check_state(scene, command);
-	if (status != UGDS_ST_OK && command <= COMMAND_PRUNE) {
+	/* The next run works. Of the many that failed for want of memory some
+	 * will do. */
+	if (status != UGDS_ST_OK && command <= COMMAND_PRUNE &&
+	    (what == WRAP_CALLS || at % 8 == 0)) {
 		assert_ok(run_command(scene, command), scene->err);
 		check_state(scene, command);
 	}
