@@ -167,9 +167,9 @@ measure_whole() {
 
 	mib=$(du -sm --apparent-size --exclude=tensorizer "$folder/moe" |
 		cut -f 1)
-	for mode in fio fio-4k; do
-		fio_run $mode --filename="$folder/moe.img" --rw=read --bs=1M \
-			--iodepth=16 --size="${mib}M"
+	for mode in fio:1M fio-4m:4M fio-4k:1M; do
+		fio_run "${mode%:*}" --filename="$folder/moe.img" --rw=read \
+			--bs="${mode#*:}" --iodepth=16 --size="${mib}M"
 	done
 	for mode in whole staged get each into; do
 		touch_memory 5
@@ -184,7 +184,7 @@ measure_whole() {
 
 measure_experts() {
 	local depth shape fio=(--filename="$folder/moe.img" --rw=randread
-		--bs=6M --size=4200M --io_size=7680M --randseed="$RANDOM")
+		--bs=6M --size=4200M --io_size=3840M --randseed="$RANDOM")
 
 	for depth in 1 8 32; do
 		fio_run "fio-$depth" "${fio[@]}" --iodepth=$depth
@@ -193,19 +193,22 @@ measure_experts() {
 			--iodepth_batch_complete_min=$depth
 	done
 	for shape in 1x1 8x1 32x1 1x8 8x8 32x8; do
-		ours "experts-$shape" bench_lists -l ${shape%x*} -t ${shape#*x} -n 1280 \
+		ours "experts-$shape" bench_lists -l ${shape%x*} -t ${shape#*x} -n 640 \
 			-s $((RANDOM + 1)) experts "$folder/moe.json"
 	done
 }
 
 measure_small() {
-	local shape
+	local depth shape
 
-	fio_run fio-small --filename="$folder/many.img" --rw=randread --bs=56k \
-		--size=2600M --io_size=400M --iodepth=16 --randseed="$RANDOM"
+	for depth in 1 8 16; do
+		fio_run "fio-small-$depth" --filename="$folder/many.img" \
+			--rw=randread --bs=56k --size=2600M --io_size=400M \
+			--iodepth=$depth --randseed="$RANDOM"
+	done
 	for shape in 7168x1 896x8 8x1 1x8 1x1; do
-		ours "small-$shape" bench_lists -l ${shape%x*} -t ${shape#*x} -n 7168 \
-			-s $((RANDOM + 1)) small "$folder/many.json"
+		ours "small-$shape" bench_lists -l ${shape%x*} -t ${shape#*x} \
+			-n 7168 -s $((RANDOM + 1)) small "$folder/many.json"
 	done
 }
 

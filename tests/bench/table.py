@@ -14,18 +14,20 @@ import statistics
 import sys
 
 WHOLE = [
-    ("fio", "fio, 1 MiB, 16 in flight, huge pages", None),
-    ("fio-4k", "fio, the same, 4 KiB pages", None),
-    ("whole", "one list into a registered arena", ["fio"]),
-    ("staged", "one list into memory that is not registered", ["fio"]),
-    ("get", "`ugds_st_get_tensors` of all", ["fio"]),
-    ("each", "`ugds_st_get_tensor`, one after the other", ["fio"]),
-    ("into", "`ugds_st_read_into`, one after the other", ["fio"]),
-    ("mmap", "safetensors, mmap", ["fio"]),
-    ("pread", "safetensors, pread", ["fio"]),
-    ("fastsafetensors", "fastsafetensors, nogds", ["fio"]),
-    ("streamer", "runai-model-streamer", ["fio"]),
-    ("tensorizer", "tensorizer", ["fio"]),
+    ("fio", "fio, 1 MiB, 16 in flight", None),
+    ("fio-4m", "fio, 4 MiB, 16 in flight", None),
+    ("fio-4k", "fio, 1 MiB, 16 in flight, small pages", None),
+    ("whole", "one list into a registered arena", ["fio", "fio-4m"]),
+    ("staged", "one list into memory that is not registered",
+     ["fio", "fio-4m"]),
+    ("get", "`ugds_st_get_tensors` of all", ["fio", "fio-4m"]),
+    ("each", "`ugds_st_get_tensor`, one after the other", ["fio", "fio-4m"]),
+    ("into", "`ugds_st_read_into`, one after the other", ["fio", "fio-4m"]),
+    ("mmap", "safetensors {}, mmap", ["fio", "fio-4m"]),
+    ("pread", "safetensors {}, pread", ["fio", "fio-4m"]),
+    ("fastsafetensors", "fastsafetensors {}, nogds", ["fio", "fio-4m"]),
+    ("streamer", "runai-model-streamer {}", ["fio", "fio-4m"]),
+    ("tensorizer", "tensorizer {}", ["fio", "fio-4m"]),
 ]
 EXPERTS = [
     ("fio-1", "fio, 1 in flight", None),
@@ -41,12 +43,14 @@ EXPERTS = [
     ("experts-32x8", "8 threads, lists of 32", ["fio-32", "fio-32-batch"]),
 ]
 SMALL = [
-    ("fio-small", "fio, 56 KiB, 16 in flight", None),
-    ("small-7168x1", "1 thread, one list of all", ["fio-small"]),
-    ("small-896x8", "8 threads, one list each", ["fio-small"]),
-    ("small-8x1", "1 thread, lists of 8", ["fio-small"]),
-    ("small-1x8", "8 threads, a call for each tensor", ["fio-small"]),
-    ("small-1x1", "1 thread, a call for each tensor", ["fio-small"]),
+    ("fio-small-1", "fio, 56 KiB, 1 in flight", None),
+    ("fio-small-8", "fio, 56 KiB, 8 in flight", None),
+    ("fio-small-16", "fio, 56 KiB, 16 in flight", None),
+    ("small-1x1", "1 thread, a call for each tensor", ["fio-small-1"]),
+    ("small-8x1", "1 thread, lists of 8", ["fio-small-8"]),
+    ("small-1x8", "8 threads, a call for each tensor", ["fio-small-8"]),
+    ("small-7168x1", "1 thread, one list of all", ["fio-small-16"]),
+    ("small-896x8", "8 threads, one list each", ["fio-small-16"]),
 ]
 
 
@@ -103,11 +107,10 @@ def print_table(title, rows, runs, extra):
         mine = runs[name]
         skipped = [run["skipped"] for run in mine if "skipped" in run]
         if skipped:
-            print(f"| {text} | did not run: {skipped[0]} | | |",
+            print(f"| {text.format('')} | did not run: {skipped[0]} | | |",
                   " |" * len(heads))
             continue
-        cells = [text + (f" {mine[0]['version']}" if "version" in mine[0]
-                         else ""),
+        cells = [text.format(mine[0].get("version")),
                  spread([run["gbps"] for run in mine]),
                  ratio(runs, name, limits),
                  "{:.2f}".format(statistics.median(
