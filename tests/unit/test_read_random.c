@@ -20,7 +20,7 @@
 #define MEMORY_BYTES ((size_t)8 << 20)
 #define MAX_REQUESTS 60u
 #define CANARY 0x5a
-#define ROUNDS 15
+#define ROUNDS 8
 
 /* Without and with mirrors. */
 static const struct volumes_shape shapes[] = {
