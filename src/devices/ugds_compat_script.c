@@ -207,11 +207,10 @@ static bool run(struct ugst_compat_command *command)
 		hold(command, NULL, 0, false);
 		return false;
 	}
-	ugst_compat_read(command);
 	if (fault->kind == UGST_COMPAT_SHORT)
-		command->got_bytes =
-			ugst_min(command->got_bytes, fault->short_bytes);
-	else if (fault->kind == UGST_COMPAT_CORRUPT)
+		command->bytes = ugst_min(command->bytes, fault->short_bytes);
+	ugst_compat_read(command);
+	if (fault->kind == UGST_COMPAT_CORRUPT)
 		command->memory[command->bytes / 2] ^= 0xFF;
 	return true;
 }
