@@ -4,7 +4,6 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "base/units.h"
 #include "verbs/store.h"
 
 static int check_register(const ugds_st_store *store, const void *base,
@@ -14,19 +13,8 @@ static int check_register(const ugds_st_store *store, const void *base,
 	if (flags & ~UGDS_ST_REGISTERED)
 		return ugst_fail(err, UGDS_ST_INVALID_ARG,
 		                 "register: unknown flags 0x%x", flags);
-	/* uGDS would round an unaligned base down and move data elsewhere. */
-	if (!base || !ugst_is_aligned((uintptr_t)base, UGST_GPU_PAGE_BYTES))
-		return ugst_fail(err, UGDS_ST_INVALID_ARG,
-		                 "register: expected a base at a multiple of "
-		                 "%llu, found %p",
-		                 (unsigned long long)UGST_GPU_PAGE_BYTES, base);
-	if (bytes == 0 || !ugst_is_aligned(bytes, UGST_GPU_PAGE_BYTES) ||
-	    bytes > INT64_MAX)
-		return ugst_fail(err, UGDS_ST_INVALID_ARG,
-		                 "register: expected a multiple of %llu bytes, "
-		                 "found %zu",
-		                 (unsigned long long)UGST_GPU_PAGE_BYTES,
-		                 bytes);
+	if (ugst_store_check_pages(base, bytes, err))
+		return UGDS_ST_INVALID_ARG;
 	return ugst_store_check_readable(store, err);
 }
 

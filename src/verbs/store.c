@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/opts.h"
+#include "base/units.h"
 #include "pure/envelope.h"
 #include "verbs/store.h"
 
@@ -75,6 +76,24 @@ const struct ugst_device *ugst_store_device(const ugds_st_store *store,
 
 /* ------------------------------------------------------------- registration */
 
+int ugst_store_check_pages(const void *base, uint64_t bytes,
+                           struct ugds_st_error *err)
+{
+	if (!base || !ugst_is_aligned((uintptr_t)base, UGST_GPU_PAGE_BYTES))
+		return ugst_fail(err, UGDS_ST_INVALID_ARG,
+		                 "register: expected a base at a multiple of "
+		                 "%llu, found %p",
+		                 (unsigned long long)UGST_GPU_PAGE_BYTES, base);
+	if (bytes == 0 || !ugst_is_aligned(bytes, UGST_GPU_PAGE_BYTES) ||
+	    bytes > INT64_MAX)
+		return ugst_fail(err, UGDS_ST_INVALID_ARG,
+		                 "register: expected a multiple of %llu bytes, "
+		                 "found %llu",
+		                 (unsigned long long)UGST_GPU_PAGE_BYTES,
+		                 (unsigned long long)bytes);
+	return UGDS_ST_OK;
+}
+
 /* Can the provider read into this memory at all? */
 static int check_memory(const ugds_st_store *store,
                         const struct ugds_st_memory_ops *memory,
@@ -102,8 +121,10 @@ int ugst_store_register(const ugds_st_store *store,
 {
 	int flags = memory->ugds_register_flags;
 	struct ugst_ugds_error error;
-	int status = check_memory(store, memory, base, bytes, err);
+	int status = ugst_store_check_pages(base, bytes, err);
 
+	if (status == UGDS_ST_OK)
+		status = check_memory(store, memory, base, bytes, err);
 	if (status)
 		return status;
 	error = store->ugds->buf_register(base, bytes, flags < 0 ? 0 : flags);
@@ -118,8 +139,13 @@ int ugst_store_register(const ugds_st_store *store,
 		                      "buffer of %llu bytes at %p",
 		                      (unsigned long long)bytes, base);
 	case UGST_UGDS_DRIVER_NOT_INITIALIZED:
-		return ugst_fail_ugds(err, UGDS_ST_DEVICE_LOST, error.code,
-		                      "buffer of %llu bytes at %p",
+		/* Buffers are mapped for the controller of the process's first
+		 * handle, and with that uGDS forgets that there are others. */
+		return ugst_fail_ugds(err, UGDS_ST_UNSUPPORTED, error.code,
+		                      "buffer of %llu bytes at %p: expected "
+		                      "the process's first uGDS handle, which "
+		                      "buffers are mapped for, found it given "
+		                      "up: open the store again",
 		                      (unsigned long long)bytes, base);
 	default:
 		return ugst_fail_ugds(err, UGDS_ST_UNSUPPORTED, error.code,

@@ -73,6 +73,15 @@ ugds_st_store *ugst_store_new(void);
 void ugst_store_free(ugds_st_store *store);
 
 /*
+ * ugst_store_check_pages() - is this what uGDS takes for what it is?
+ *
+ * uGDS rounds an unaligned base down, and data then land below the buffer.
+ * Return: OK; INVALID_ARG.
+ */
+int ugst_store_check_pages(const void *base, uint64_t bytes,
+                           struct ugds_st_error *err);
+
+/*
  * ugst_store_register() - register memory with the store's provider.
  *
  * @memory: whose it is.
