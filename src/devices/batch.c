@@ -187,12 +187,24 @@ bool ugst_batch_must_renew(const struct ugst_batch *batch)
 	return batch->broken_count > 0 && batch->window.in_flight == 0;
 }
 
+void ugst_batch_begin_renewal(struct ugst_batch *batch)
+{
+	batch->renewing = true;
+	batch->renewing_ns = look(batch);
+}
+
+void ugst_batch_end_renewal(struct ugst_batch *batch)
+{
+	batch->renewing = false;
+	batch->broken_count = 0;
+}
+
 uint64_t ugst_batch_silence_ns(struct ugst_batch *batch)
 {
 	const struct ugst_window *window = &batch->window;
 	uint64_t now_ns = look(batch);
 
-	if (window->in_flight == 0)
-		return 0;
-	return now_ns - batch->flights[window->oldest].submitted_ns;
+	if (window->in_flight)
+		return now_ns - batch->flights[window->oldest].submitted_ns;
+	return batch->renewing ? now_ns - batch->renewing_ns : 0;
 }

@@ -2,6 +2,8 @@
 /* pump.c - entries in, events out, one thread for all; see queue.h. */
 #include "base/common.h"
 
+#include <signal.h>
+
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/units.h"
@@ -150,9 +152,9 @@ static unsigned fill(struct ugst_queue *queue, struct ugst_ugds_params *params)
 			break;
 		ugst_batch_add(&queue->batch, &entry, &flight, &params[count]);
 		flight->job = job;
-		flight->arena = job->arena;
 		flight->slot = slot;
 		if (slot != UGST_NO_SLOT) {
+			flight->arena = job->arena;
 			params[count].base = job->arena->base;
 			params[count].buffer_off =
 				(off_t)ugst_arena_slot_off(job->arena, slot);
@@ -237,48 +239,118 @@ static int set_up_again(struct ugst_queue *queue, struct ugds_st_error *err)
 	return status;
 }
 
-/* A broken batch is empty: only its destruction makes sure that no command of
- * its broken entries is in flight. Lock held, let go over the calls. */
-static void renew(struct ugst_queue *queue)
+void ugst_pump_unlend(struct ugst_queue *queue)
 {
-	struct ugst_batch *batch = &queue->batch;
-	struct ugds_st_error err;
-	int status;
-
+	if (!queue->device->lent || queue->job_count || queue->lost ||
+	    queue->submitting || queue->collecting ||
+	    queue->batch.window.in_flight)
+		return;
 	queue->submitting = true;
 	ugst_queue_unlock(queue);
-	ugst_batch_destroy(batch);
-	status = set_up_again(queue, &err);
+	ugst_batch_destroy(&queue->batch);
 	ugst_queue_lock(queue);
 	queue->submitting = false;
-	if (status)
-		ugst_pump_lose(queue, &err);
-	for (unsigned i = 0; i < UGST_WINDOW_ENTRIES; i++) {
-		struct ugst_flight *flight = &batch->flights[i];
+}
+
+/* Entries of a batch that is gone are over, unless the device was lost with
+ * it: then commands of theirs may still write. */
+static void deliver_broken(struct ugst_queue *queue)
+{
+	for (unsigned i = 0; i < UGST_WINDOW_ENTRIES && !queue->lost; i++) {
+		struct ugst_flight *flight = &queue->batch.flights[i];
 
 		if (!flight->broken)
 			continue;
 		flight->broken = false;
 		deliver(flight, UGDS_ST_IO);
 	}
-	batch->broken_count = 0;
 }
 
-static void check_silence(struct ugst_queue *queue)
+/* A broken batch is empty: only its destruction makes sure that no command of
+ * its broken entries is in flight. */
+static void *renew(void *ctx)
+{
+	struct ugst_queue *queue = ctx;
+	struct ugds_st_error err;
+	int status = UGDS_ST_OK;
+	bool wanted;
+
+	ugst_batch_destroy(&queue->batch);
+	ugst_queue_lock(queue);
+	/* A lent handle's batch is the engine's when nobody reads. */
+	wanted = !queue->lost && (!queue->device->lent || queue->job_count);
+	ugst_queue_unlock(queue);
+	if (wanted)
+		status = set_up_again(queue, &err);
+	ugst_queue_lock(queue);
+	if (status)
+		ugst_pump_lose(queue, &err);
+	deliver_broken(queue);
+	ugst_batch_end_renewal(&queue->batch);
+	queue->submitting = false;
+	ugst_pump_unlend(queue);
+	wake_all(queue);
+	ugst_queue_unlock(queue);
+	return NULL;
+}
+
+/* The destruction waits in uGDS, and does so for minutes if a command is lost.
+ * So it has a thread of its own, and readers keep their deadlines. */
+static void start_renewal(struct ugst_queue *queue)
+{
+	sigset_t all;
+	sigset_t before;
+
+	queue->submitting = true;
+	ugst_batch_begin_renewal(&queue->batch);
+	/* The one before has let the lock go for the last time. */
+	ugst_pump_join(queue);
+	/* The program's signals are for the program's threads. */
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	queue->has_renewer =
+		pthread_create(&queue->renewer, NULL, renew, queue) == 0;
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (queue->has_renewer)
+		return;
+	ugst_queue_unlock(queue);
+	(void)renew(queue);
+	ugst_queue_lock(queue);
+}
+
+void ugst_pump_join(struct ugst_queue *queue)
+{
+	if (queue->has_renewer)
+		(void)pthread_join(queue->renewer, NULL);
+	queue->has_renewer = false;
+}
+
+/* The flight that has been waited for longest. */
+static const struct ugst_flight *oldest_flight(const struct ugst_batch *batch)
+{
+	const struct ugst_flight *flight = batch->flights;
+
+	if (batch->window.in_flight)
+		return &flight[batch->window.oldest];
+	while (!flight->broken)
+		flight++;
+	return flight;
+}
+
+void ugst_pump_check_silence(struct ugst_queue *queue)
 {
 	uint64_t silent_ns = ugst_batch_silence_ns(&queue->batch);
-	const struct ugst_flight *flight =
-		&queue->batch.flights[queue->batch.window.oldest];
 	struct ugds_st_error err;
 
-	if (silent_ns < queue->silence_ns)
+	if (queue->lost || silent_ns < queue->silence_ns)
 		return;
 	(void)ugst_fail(
 		&err, UGDS_ST_DEVICE_LOST,
 		"%s: LBA %llu: expected an answer within %llu ms, found none "
 		"after %llu ms",
 		queue->device->path,
-		(unsigned long long)(flight->entry.device_off /
+		(unsigned long long)(oldest_flight(&queue->batch)
+	                                     ->entry.device_off /
 	                             queue->device->limits.lba_bytes),
 		(unsigned long long)(queue->silence_ns / UGST_NS_PER_MS),
 		(unsigned long long)(silent_ns / UGST_NS_PER_MS));
@@ -314,9 +386,9 @@ void ugst_pump_collect(struct ugst_queue *queue, uint64_t until_ns)
 			deliver(flight, status);
 	}
 	if (ugst_batch_must_renew(&queue->batch))
-		renew(queue);
+		start_renewal(queue);
 	if (count == 0)
-		check_silence(queue);
+		ugst_pump_check_silence(queue);
 	queue->collecting = false;
 }
 
@@ -351,6 +423,8 @@ static void doze(struct ugst_queue *queue, struct ugst_job *job,
 	job->waiting = true;
 	(void)pthread_cond_timedwait(&job->wake, &queue->lock, &until);
 	job->waiting = false;
+	if (queue->submitting)
+		ugst_pump_check_silence(queue);
 }
 
 unsigned ugst_queue_wait(struct ugst_job *job, struct ugst_done *done_out,

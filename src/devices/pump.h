@@ -21,11 +21,14 @@ struct ugst_queue {
 	/* Rings; each begins with the job that is served next. */
 	struct ugst_job *jobs[UGST_PRIORITIES];
 	unsigned job_count;
-	bool submitting; /* somebody is between adding and submitting */
+	bool submitting; /* somebody is between adding and submitting, or has
+	                    the batch for himself */
 	bool looking;    /* somebody is between reading events and retiring */
 	bool collecting; /* somebody holds the baton */
 	bool lost;
 	struct ugds_st_error lost_error;
+	pthread_t renewer; /* the last that made a broken batch anew */
+	bool has_renewer;  /* it was not joined */
 };
 
 /* All with the lock held. */
@@ -39,6 +42,17 @@ void ugst_pump_wake_one(struct ugst_queue *queue);
 /* Submit what the window lets in, of all jobs; the lock is let go over the
  * calls. */
 void ugst_pump_submit(struct ugst_queue *queue);
+
+/* For who waits while somebody else is inside uGDS, which has no sense of
+ * time: is the device lost? */
+void ugst_pump_check_silence(struct ugst_queue *queue);
+
+/* Give a lent handle's batch back, if nobody reads; the lock is let go over
+ * the call. */
+void ugst_pump_unlend(struct ugst_queue *queue);
+
+/* Without the lock: wait until nobody destroys a broken batch. */
+void ugst_pump_join(struct ugst_queue *queue);
 
 /* Is the baton free, and anything to be had with it? */
 bool ugst_pump_may_collect(const struct ugst_queue *queue);

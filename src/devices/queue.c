@@ -155,6 +155,8 @@ static void drain(struct ugst_queue *queue, struct flights which)
 		ugst_queue_unlock(queue);
 		(void)nanosleep(&nap, NULL);
 		ugst_queue_lock(queue);
+		if (queue->submitting)
+			ugst_pump_check_silence(queue);
 	}
 }
 
@@ -171,6 +173,8 @@ static int close_last(struct ugst_queue *queue, bool abandon,
 	lost = ugst_queue_check(queue, abandon ? NULL : err);
 	if (lost && !abandon)
 		return lost;
+	/* No handle is given up with a thread inside. */
+	ugst_pump_join(queue);
 	if (!lost)
 		ugst_batch_destroy(&queue->batch);
 	status = ugst_device_close(queue->device, lost != UGDS_ST_OK, err);
@@ -224,19 +228,6 @@ int ugst_queue_close(struct ugst_queue *queue, bool abandon,
 	return status;
 }
 
-static void unlend_batch(struct ugst_queue *queue)
-{
-	if (!queue->device->lent || queue->job_count || queue->lost ||
-	    queue->submitting || queue->collecting ||
-	    queue->batch.window.in_flight)
-		return;
-	queue->submitting = true;
-	ugst_queue_unlock(queue);
-	ugst_batch_destroy(&queue->batch);
-	ugst_queue_lock(queue);
-	queue->submitting = false;
-}
-
 int ugst_queue_drain_arena(struct ugst_queue *queue, struct ugst_arena *arena,
                            struct ugds_st_error *err)
 {
@@ -246,7 +237,7 @@ int ugst_queue_drain_arena(struct ugst_queue *queue, struct ugst_arena *arena,
 	ugst_queue_lock(queue);
 	drain(queue, which);
 	left_count = count_flights(queue, which);
-	unlend_batch(queue);
+	ugst_pump_unlend(queue);
 	ugst_queue_unlock(queue);
 	return left_count ? ugst_queue_check(queue, err) : UGDS_ST_OK;
 }
@@ -268,6 +259,16 @@ void ugst_queue_forget_arena(struct ugst_queue *queue,
 
 /* ------------------------------------------------------------------- jobs */
 
+/* By another call, which has it drained or fills it. */
+static int batch_is_taken(const struct ugst_queue *queue,
+                          struct ugds_st_error *err)
+{
+	return ugst_fail(
+		err, UGDS_ST_BUSY,
+		"%s: the lent handle's batch is in use by another call",
+		queue->device->path);
+}
+
 /* A lent handle's batch exists only while a call runs, and the engine may have
  * one of its own: ask again for as long as a device may be silent. Lock
  * held, let go over the calls. */
@@ -279,7 +280,7 @@ static int lend_batch(struct ugst_queue *queue, uint64_t until_ns,
 
 	if (until_ns == 0)
 		until_ns = ugst_now_ns() + queue->silence_ns;
-	while (queue->submitting || !queue->batch.handle) {
+	while ((queue->submitting || !queue->batch.handle) && !queue->lost) {
 		/* Whoever submits or destroys has the batch for a moment. */
 		bool mine = !queue->submitting;
 
@@ -290,12 +291,12 @@ static int lend_batch(struct ugst_queue *queue, uint64_t until_ns,
 		if (!mine || status)
 			(void)nanosleep(&nap, NULL);
 		ugst_queue_lock(queue);
-		if (!mine)
-			continue;
-		queue->submitting = false;
-		if (status &&
-		    (status != UGDS_ST_BUSY || ugst_now_ns() >= until_ns))
+		if (mine)
+			queue->submitting = false;
+		if (mine && status && status != UGDS_ST_BUSY)
 			return status;
+		if ((!mine || status) && ugst_now_ns() >= until_ns)
+			return mine ? status : batch_is_taken(queue, err);
 	}
 	return UGDS_ST_OK;
 }
@@ -367,7 +368,7 @@ void ugst_queue_leave(struct ugst_job *job)
 			ugst_arena_give(job->arena, slot);
 		job->done_first = (job->done_first + 1) % UGST_JOB_ENTRIES;
 	}
-	unlend_batch(queue);
+	ugst_pump_unlend(queue);
 	if (!queue->collecting)
 		ugst_pump_wake_one(queue);
 	ugst_queue_unlock(queue);
