@@ -17,6 +17,7 @@
 
 #define RIG_DEVICE "/dev/ugds_drv0"
 #define RIG_OTHER_DEVICE "/dev/ugds_drv1"
+#define RIG_THIRD_DEVICE "/dev/ugds_drv2" /* where the model has three */
 #define RIG_GPU_PAGE ((size_t)65536)
 
 /* What the drive holds, and CUDA memory. Made before the first test. */

@@ -84,6 +84,7 @@ for lba in 512 4096; do
 		run read $size
 		run faults $size
 		run loss $size
+		run rules $size
 	done
 done
 
@@ -97,6 +98,7 @@ for setting in UGDS_SHIM_HUGETLB=fail UGDS_SHIM_HUGETLB=one \
 	UGDS_SHIM_CUDA_ALIGN=512 UGDS_SHIM_JITTER_US=1000"; do
 	run read $setting
 	run faults $setting
+	run rules $setting
 done
 run device UGDS_SHIM_QUEUES=2 UGDS_SHIM_HUGETLB=fail
 run device UGDS_INTERRUPT_MODE=1
@@ -104,12 +106,20 @@ run read UGDS_INTERRUPT_MODE=1
 run loss UGDS_INTERRUPT_MODE=1
 run loss UGDS_SHIM_HUGETLB=fail
 
-# Loss that makes uGDS wait for a controller that does not answer.
+# Loss that makes uGDS wait for a controller that does not answer, for a command
+# that never ends, for a place in a queue.
 run loss TEST_SHIM_SLOW=1
+run rules TEST_SHIM_SLOW=1 UGDS_SHIM_MQES=330
+
+# What cannot be served.
+for setting in UGDS_SHIM_MQES=62 UGDS_SHIM_MQES=65535 UGDS_SHIM_QUEUES=1 \
+	UGDS_SHIM_LBA=8192 UGDS_SHIM_NCAP=0; do
+	run refused $setting
+done
 
 # Two drives, behind one IOMMU each, and on a common bus.
-run two UGDS_SHIM_SHARED_MAP=0
-run two UGDS_SHIM_SHARED_MAP=1
+run two UGDS_SHIM_NDEV=3 UGDS_SHIM_SHARED_MAP=0
+run two UGDS_SHIM_NDEV=3 UGDS_SHIM_SHARED_MAP=1
 
 # A whole checkpoint: how full the commands are.
 for mdts in 0 4 5 9 13; do

@@ -129,6 +129,47 @@ static void foreign_first_handle(void **state)
 	assert_int_equal(ugds_shim_ctl(-1, "zero"), 0);
 }
 
+/* Buffers are mapped for the first handle's controller, and uGDS forgets that
+ * there are others when that one is given up: what is registered stays so and
+ * is read into, and what comes later is refused until a handle is new. */
+static void first_handle_is_given_up(void **state)
+{
+	struct ugst_ugds_descr descr = {.type = UGST_UGDS_HANDLE_TYPE_FD};
+	const struct ugst_ugds *ugds;
+	ugds_st_buffer *buffer = NULL;
+	ugds_st_store *store = NULL;
+	struct ugds_st_error err;
+	char *memory;
+	void *handle;
+
+	(void)state;
+	if (!has_common_bus())
+		skip();
+	assert_ok(ugst_ugds_load(NULL, &ugds, &err), err);
+	assert_int_equal(ugds->driver_open().code, 0);
+	descr.u.fd = open(RIG_THIRD_DEVICE, O_RDWR | O_CLOEXEC);
+	assert_int_equal(ugds->handle_register(&handle, &descr).code, 0);
+	assert_ok(open_both(UGDS_ST_OPEN_COMMON_BUS, &store, &err), err);
+	expect_all(store);
+	assert_int_equal(ugds->handle_deregister(handle, 0).code, 0);
+	(void)close(descr.u.fd);
+	expect_all(store);
+	memory = rig_alloc(RIG_GPU_PAGE, 0);
+	assert_fails(
+		ugds_st_register(store, memory, RIG_GPU_PAGE, 0, &buffer, &err),
+		UGDS_ST_UNSUPPORTED, err);
+	assert_int_equal(err.ugds_code, 5001);
+	assert_non_null(strstr(err.text, "open the store again"));
+	reading_close(store);
+	assert_ok(open_both(UGDS_ST_OPEN_COMMON_BUS, &store, &err), err);
+	assert_ok(
+		ugds_st_register(store, memory, RIG_GPU_PAGE, 0, &buffer, &err),
+		err);
+	assert_ok(ugds_st_unregister(buffer, &err), err);
+	rig_free(memory, RIG_GPU_PAGE);
+	reading_close(store);
+}
+
 static int run(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -137,6 +178,8 @@ static int run(void)
 		cmocka_unit_test_teardown(read_with_promise, rig_check_clean),
 		cmocka_unit_test_teardown(broken_promise, rig_check_clean),
 		cmocka_unit_test_teardown(foreign_first_handle,
+	                                  rig_check_clean),
+		cmocka_unit_test_teardown(first_handle_is_given_up,
 	                                  rig_check_clean),
 	};
 
