@@ -259,41 +259,32 @@ static void give_up(ugds_st_store *store)
 
 /* ------------------------------------------------------------------ windows */
 
-/* All that the window allows is used, and no more. */
-static void window_is_full_and_no_wider(void **state)
-{
-	ugds_st_store *store = open_store(0);
-	struct ugds_watch_counts counts;
-	unsigned commands = entry_commands();
-
-	(void)state;
-	for (int i = 0; i < 3; i++)
-		read_all(store);
-	reading_close(store);
-	counts = ugds_watch_counts();
-	assert_true(counts.distance_max <= 63);
-	if (commands > 1)
-		assert_true(counts.distance_max > 63 - commands);
-	assert_int_equal(counts.invalid_events, 0);
-	assert_true(counts.used_max <= 128);
-}
-
 /* A command that all others overtake: as many as share no number with it may
- * pass, then everybody waits for it. */
+ * pass, all of them do, and then everybody waits for it. */
 static void slow_command_is_not_overtaken(void **state)
 {
 	ugds_st_store *store = open_store(0);
-	uint64_t begin_ns = ugst_now_ns();
+	unsigned commands = ugds_watch_counts().commands;
+	struct ugds_watch_counts counts;
+	uint64_t begin_ns;
 
 	(void)state;
+	read_all(store);
+	commands = ugds_watch_counts().commands - commands;
+	begin_ns = ugst_now_ns();
 	for (unsigned nth = 1; nth < 30; nth += 14) {
 		rules_rig.delay(nth, 200);
 		read_all(store);
 		rules_rig.heal();
 	}
-	assert_true(ms_since(begin_ns) >= 600);
-	assert_true(ugds_watch_counts().distance_max <= 63);
+	assert_true(commands < 30 || ms_since(begin_ns) >= 600);
 	reading_close(store);
+	counts = ugds_watch_counts();
+	assert_true(counts.distance_max <= 63);
+	if (commands >= 63 + entry_commands())
+		assert_true(counts.distance_max > 63 - entry_commands());
+	assert_true(counts.used_max <= 128);
+	assert_int_equal(counts.invalid_events, 0);
 }
 
 /* ------------------------------------------------------------------- events */
@@ -811,7 +802,6 @@ static void lent_batch_that_drains(void **state)
 int rules_run(void)
 {
 	const struct CMUnitTest tests[] = {
-		RULE(window_is_full_and_no_wider),
 		RULE(slow_command_is_not_overtaken),
 		RULE(entry_fails_early),
 		RULE(failed_entry_writes_no_more),
