@@ -203,7 +203,7 @@ static uint64_t slot_bytes_of(const ugds_st_store *store, size_t source)
 {
 	struct ugst_queue *queue = store->path.sources[source].queue;
 
-	return ugst_plan_entry_bytes(
+	return ugst_plan_slot_bytes(
 		ugst_queue_device(queue)->limits.command_bytes);
 }
 
