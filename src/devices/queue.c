@@ -48,6 +48,14 @@ int ugst_queue_check(struct ugst_queue *queue, struct ugds_st_error *err)
 	return status;
 }
 
+void ugst_queue_hold_slot(struct ugst_queue *queue, struct ugst_arena *arena,
+                          uint32_t slot)
+{
+	ugst_queue_lock(queue);
+	ugst_arena_hold(arena, slot);
+	ugst_queue_unlock(queue);
+}
+
 void ugst_queue_give_slot(struct ugst_queue *queue, struct ugst_arena *arena,
                           uint32_t slot)
 {
