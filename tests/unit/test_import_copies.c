@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/le.h"
 #include "import/import.h"
 #include "support/scene.h"
 
@@ -338,6 +339,53 @@ static void other_number(void **state)
 	assert_int_equal(scene->result.published, 0);
 }
 
+/* All that the one volume has is as the manifest says; the manifest is not. */
+static void other_number_on_one_device(void **state)
+{
+	struct scene *scene = *state;
+
+	two_volumes(scene);
+	scene->copies = 2;
+	assert_ok(scene_import(scene, "m", "c"), scene->err);
+	scene->device_count = 1;
+	scene->copies = 1;
+	assert_ok(scene_import(scene, "m", "c"), scene->err);
+	assert_int_equal(scene->result.generation, 2);
+	assert_int_equal(scene->result.reused_count, SHARDS);
+	has_copies(scene, 1);
+	check_places(scene, "m", "v");
+}
+
+/* Shards with the same bytes on one volume are no copies of each other. */
+static void shards_alike(void **state)
+{
+	static const char header[] = "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],"
+				     "\"data_offsets\":[0,1]},"
+				     "\"b\":{\"dtype\":\"U8\",\"shape\":[1],"
+				     "\"data_offsets\":[1,2]}}xy";
+	static const char index[] = "{\"weight_map\":{\"a\":\"1.safetensors\","
+				    "\"b\":\"2.safetensors\"}}";
+	struct scene *scene = *state;
+	char shard[8 + sizeof(header) - 1];
+
+	scene_volume(scene, "v", 32 * UGST_MIB);
+	assert_int_equal(mkdir(scene_path(scene, "c"), 0777), 0);
+	ugst_put_le64(shard, sizeof(header) - 3);
+	memcpy(shard + 8, header, sizeof(header) - 1);
+	scene_write(scene_path(scene, "c/1.safetensors"), shard, sizeof(shard));
+	scene_write(scene_path(scene, "c/2.safetensors"), shard, sizeof(shard));
+	scene_write(scene_path(scene, "c/model.safetensors.index.json"), index,
+	            sizeof(index) - 1);
+	assert_ok(scene_import(scene, "m", "c"), scene->err);
+	assert_int_equal(scene->result.copied_count, 2);
+	scene_volume(scene, "w", 32 * UGST_MIB);
+	scene->copies = 2;
+	assert_ok(scene_import(scene, "m", "c"), scene->err);
+	assert_int_equal(scene->result.copied_count, 2);
+	assert_int_equal(scene->result.reused_count, 2);
+	has_copies(scene, 2);
+}
+
 static void remove_takes_all(void **state)
 {
 	struct scene *scene = *state;
@@ -476,6 +524,8 @@ static void source_changes_between_copies(void **state)
 	mapped = mmap(NULL, mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
 	              fd, 0);
 	assert_ptr_not_equal(mapped, MAP_FAILED);
+	/* The first write through a mapping gives the file a new time. */
+	((volatile unsigned char *)mapped)[mapped_bytes - 1] ^= 1;
 	opts.checkpoint = path;
 	opts.manifest = scene_path(scene, "m");
 	opts.devices = scene->devices;
@@ -509,6 +559,8 @@ int main(void)
 		COPIES_TEST(more_copies_than_devices),
 		COPIES_TEST(older_struct),
 		COPIES_TEST(other_number),
+		COPIES_TEST(other_number_on_one_device),
+		COPIES_TEST(shards_alike),
 		COPIES_TEST(remove_takes_all),
 		COPIES_TEST(copy_of_another_checkpoint),
 		COPIES_TEST(damaged_copy),
