@@ -148,6 +148,21 @@ static int choose_volume(struct ugst_job *job, size_t shard, uint64_t run_bytes,
 	return status;
 }
 
+/* Puts the shard's name, and which of several copies, in front of err. */
+static void name_copy(const struct ugst_job *job,
+                      const struct ugst_job_copy *copy,
+                      struct ugds_st_error *err)
+{
+	size_t before = (size_t)(copy - ugst_job_copies(job, copy->shard));
+	char number[64];
+
+	(void)snprintf(number, sizeof(number), "copy %zu of %zu", before + 1,
+	               job->copies_per_shard);
+	if (job->copies_per_shard > 1)
+		ugst_err_prefix(err, number);
+	ugst_err_prefix(err, copy->source->name);
+}
+
 static int place_one(struct ugst_job *job, struct ugst_job_copy *copy,
                      struct ugds_st_error *err)
 {
@@ -163,7 +178,7 @@ static int place_one(struct ugst_job *job, struct ugst_job_copy *copy,
 	status = choose_volume(job, copy->shard, ugst_object_run_bytes(&object),
 	                       &copy->volume, &off, err);
 	if (status != UGDS_ST_OK) {
-		ugst_err_prefix(err, source->name);
+		name_copy(job, copy, err);
 		return status;
 	}
 	volume = &job->volumes[copy->volume];

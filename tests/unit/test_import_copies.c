@@ -10,6 +10,7 @@
 
 #include "base/le.h"
 #include "import/import.h"
+#include "pure/label.h"
 #include "support/scene.h"
 
 #define SHARDS 3u
@@ -245,7 +246,9 @@ static void one_has_no_room(void **state)
 	check_fails(scene_import(scene, "m", "c"), UGDS_ST_NO_SPACE, scene->err,
 	            "wanted 1105920 bytes, free 1048576, largest gap 1048576");
 	assert_non_null(strstr(scene->err.text, scene_path(scene, "w")));
-	assert_non_null(strstr(scene->err.text, "model-00001-of-00003"));
+	assert_non_null(
+		strstr(scene->err.text,
+	               "model-00001-of-00003.safetensors: copy 2 of 2: "));
 	for (size_t i = 0; i < 2; i++) {
 		char *after = scene_slurp(scene->devices[i], &bytes);
 
@@ -464,6 +467,50 @@ static void damaged_copy(void **state)
 	has_copies(scene, 2);
 }
 
+/* A device that gives back other bytes than it was given. */
+static const char *lying;
+
+static ssize_t lying_pread(struct ugst_blockdev *dev, void *buf, size_t bytes,
+                           uint64_t off)
+{
+	ssize_t done = pread(dev->fd, buf, bytes, (off_t)off);
+
+	if (!strcmp(dev->path, lying) && off >= UGST_OBJECTS_OFF && done > 0)
+		((char *)buf)[done / 2] ^= 1;
+	return done;
+}
+
+static ssize_t plain_pwrite(struct ugst_blockdev *dev, const void *buf,
+                            size_t bytes, uint64_t off)
+{
+	return pwrite(dev->fd, buf, bytes, (off_t)off);
+}
+
+static int plain_flush(struct ugst_blockdev *dev)
+{
+	return fdatasync(dev->fd);
+}
+
+/* --verify reads every copy, not only one of each shard. */
+static void verify_reads_every_copy(void **state)
+{
+	static const struct ugst_blockdev_ops ops = {lying_pread, plain_pwrite,
+	                                             plain_flush};
+	struct scene *scene = *state;
+
+	two_volumes(scene);
+	scene->copies = 2;
+	scene->env.dev_ops = &ops;
+	for (size_t i = 0; i < 2; i++) {
+		lying = scene->devices[i];
+		scene->flags = UGDS_ST_IMPORT_VERIFY;
+		check_fails(scene_import(scene, "m", "c"), UGDS_ST_CORRUPT,
+		            scene->err, lying);
+		assert_non_null(strstr(scene->err.text, "model-0000"));
+		assert_int_equal(access(scene_path(scene, "m"), F_OK), -1);
+	}
+}
+
 /* A volume is gone: the other serves, and another one takes its place. */
 static void lost_volume(void **state)
 {
@@ -564,6 +611,7 @@ int main(void)
 		COPIES_TEST(remove_takes_all),
 		COPIES_TEST(copy_of_another_checkpoint),
 		COPIES_TEST(damaged_copy),
+		COPIES_TEST(verify_reads_every_copy),
 		COPIES_TEST(lost_volume),
 		COPIES_TEST(source_changes_between_copies),
 	};
