@@ -7,8 +7,10 @@
 #include "base/units.h"
 #include "verbs/lane.h"
 
-/* Entries looked at in one round. */
-#define STEP_ENTRIES 32u
+/* Entries looked at in one round. What is staged is copied here, and the slots
+ * that this frees are submitted in the next: were there many, the device would
+ * run dry meanwhile. */
+#define STEP_ENTRIES 2u
 /* How often copies on callers' streams are asked. */
 #define ASK_NS (200 * UGST_NS_PER_US)
 
@@ -332,7 +334,9 @@ static void entry_failed(struct ugst_lane *lane, const struct ugst_entry *entry)
 	if (!is_wanted(lane, entry))
 		return;
 	if (!entry->again)
-		add_repairs(lane, entry, limits->command_bytes);
+		add_repairs(
+			lane, entry,
+			ugst_min(limits->command_bytes, lane->plan.slot_bytes));
 	else if (entry->bytes > limits->lba_bytes)
 		add_repairs(lane, entry, half_bytes);
 	else
