@@ -184,9 +184,9 @@ void ugst_pump_submit(struct ugst_queue *queue)
 	struct ugds_st_error err;
 	unsigned count;
 
-	if (queue->submitting || (queue->looking && excludes(queue)))
+	if (queue->changing || (queue->looking && excludes(queue)))
 		return;
-	queue->submitting = true;
+	queue->changing = true;
 	while ((count = fill(queue, params)) > 0) {
 		uint64_t until_ns = ugst_now_ns() + queue->silence_ns;
 		int status;
@@ -200,7 +200,7 @@ void ugst_pump_submit(struct ugst_queue *queue)
 		if (status)
 			ugst_pump_lose(queue, &err);
 	}
-	queue->submitting = false;
+	queue->changing = false;
 }
 
 /* ------------------------------------------------------------- collecting */
@@ -245,12 +245,12 @@ static void renew(struct ugst_queue *queue)
 	struct ugds_st_error err;
 	int status;
 
-	queue->submitting = true;
+	queue->changing = true;
 	ugst_queue_unlock(queue);
 	ugst_batch_destroy(batch);
 	status = set_up_again(queue, &err);
 	ugst_queue_lock(queue);
-	queue->submitting = false;
+	queue->changing = false;
 	if (status)
 		ugst_pump_lose(queue, &err);
 	for (unsigned i = 0; i < UGST_WINDOW_ENTRIES; i++) {
@@ -288,7 +288,7 @@ static void check_silence(struct ugst_queue *queue)
 bool ugst_pump_may_collect(const struct ugst_queue *queue)
 {
 	return !queue->collecting && queue->batch.window.in_flight &&
-	       !(queue->submitting && excludes(queue));
+	       !(queue->changing && excludes(queue));
 }
 
 void ugst_pump_collect(struct ugst_queue *queue, uint64_t until_ns)

@@ -235,14 +235,14 @@ int ugst_queue_close(struct ugst_queue *queue, bool abandon,
 static void unlend_batch(struct ugst_queue *queue)
 {
 	if (!queue->device->lent || queue->job_count || queue->lost ||
-	    queue->submitting || queue->collecting ||
+	    queue->changing || queue->collecting ||
 	    queue->batch.window.in_flight)
 		return;
-	queue->submitting = true;
+	queue->changing = true;
 	ugst_queue_unlock(queue);
 	ugst_batch_destroy(&queue->batch);
 	ugst_queue_lock(queue);
-	queue->submitting = false;
+	queue->changing = false;
 }
 
 int ugst_queue_drain_arena(struct ugst_queue *queue, struct ugst_arena *arena,
@@ -287,11 +287,11 @@ static int lend_batch(struct ugst_queue *queue, uint64_t until_ns,
 
 	if (until_ns == 0)
 		until_ns = ugst_now_ns() + queue->silence_ns;
-	while (queue->submitting || !queue->batch.handle) {
+	while (queue->changing || !queue->batch.handle) {
 		/* Whoever submits or destroys has the batch for a moment. */
-		bool mine = !queue->submitting;
+		bool mine = !queue->changing;
 
-		queue->submitting = true;
+		queue->changing = true;
 		ugst_queue_unlock(queue);
 		if (mine)
 			status = ugst_batch_setup(&queue->batch, err);
@@ -300,7 +300,7 @@ static int lend_batch(struct ugst_queue *queue, uint64_t until_ns,
 		ugst_queue_lock(queue);
 		if (!mine)
 			continue;
-		queue->submitting = false;
+		queue->changing = false;
 		if (status &&
 		    (status != UGDS_ST_BUSY || ugst_now_ns() >= until_ns))
 			return status;
