@@ -233,6 +233,43 @@ enum ugds_st_provider {
 /* Open although a volume is missing, if every shard has a copy on another. */
 #define UGDS_ST_OPEN_DEGRADED_OK 2u
 
+/* Any function of uGDS: called as what uGDS's header declares. */
+typedef void (*ugds_st_ugds_call)(void);
+
+/*
+ * The uGDS calls that the library makes, lent by an engine that has uGDS
+ * linked in, bundled or wrapped where the loader cannot find it. Every member
+ * is needed. They must stay for the life of the process.
+ */
+struct ugds_st_ugds_calls {
+	size_t struct_size;
+	ugds_st_ugds_call driver_open;       /* uGDSDriverOpen */
+	ugds_st_ugds_call handle_register;   /* uGDSHandleRegister */
+	ugds_st_ugds_call handle_deregister; /* uGDSHandleDeregisterEx */
+	ugds_st_ugds_call device_capacity;   /* uGDSGetDeviceCapacity */
+	ugds_st_ugds_call buf_register;      /* uGDSBufRegister */
+	ugds_st_ugds_call buf_deregister;    /* uGDSBufDeregister */
+	ugds_st_ugds_call batch_setup;       /* uGDSBatchIOSetUp */
+	ugds_st_ugds_call batch_submit;      /* uGDSBatchIOSubmit */
+	ugds_st_ugds_call batch_status;      /* uGDSBatchIOGetStatus */
+	ugds_st_ugds_call batch_destroy;     /* uGDSBatchIODestroy */
+};
+/* For a file that includes uGDS's header. */
+#define UGDS_ST_UGDS_CALLS_INIT                                    \
+	{                                                          \
+		sizeof(struct ugds_st_ugds_calls),                 \
+			(ugds_st_ugds_call)uGDSDriverOpen,         \
+			(ugds_st_ugds_call)uGDSHandleRegister,     \
+			(ugds_st_ugds_call)uGDSHandleDeregisterEx, \
+			(ugds_st_ugds_call)uGDSGetDeviceCapacity,  \
+			(ugds_st_ugds_call)uGDSBufRegister,        \
+			(ugds_st_ugds_call)uGDSBufDeregister,      \
+			(ugds_st_ugds_call)uGDSBatchIOSetUp,       \
+			(ugds_st_ugds_call)uGDSBatchIOSubmit,      \
+			(ugds_st_ugds_call)uGDSBatchIOGetStatus,   \
+			(ugds_st_ugds_call)uGDSBatchIODestroy      \
+	}
+
 struct ugds_st_open_opts {
 	size_t struct_size;
 	/* Paths of the devices that hold the volumes, in any order: they are
@@ -243,8 +280,8 @@ struct ugds_st_open_opts {
 	size_t device_count;
 	int provider; /* enum ugds_st_provider; a mismatch with the path is
 	                 refused, never silently changed */
-	/* Path of libugds.so; NULL: the one that is already loaded, else the
-	 * loader's search for "libugds.so". */
+	/* Path of libugds.so; NULL: the one that is in use or loaded already,
+	 * else the loader's search for "libugds.so". */
 	const char *libugds_path;
 	/* A uGDSHandle_t that the engine has registered for
 	 * devices[ugds_handle_device] and keeps open while the store is. Never
@@ -262,10 +299,15 @@ struct ugds_st_open_opts {
 	 * stopped, does not count. 0: 30,000. */
 	uint32_t silence_ms;
 	uint32_t flags; /* UGDS_ST_OPEN_* */
+	/* uGDS's functions, instead of a libugds_path; copied. NULL: none.
+	 * A process reads through one copy of uGDS: other functions than those
+	 * in use are a MISMATCH. */
+	const struct ugds_st_ugds_calls *ugds_calls;
 };
-#define UGDS_ST_OPEN_OPTS_INIT                                                 \
-	{                                                                      \
-		sizeof(struct ugds_st_open_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+#define UGDS_ST_OPEN_OPTS_INIT                                               \
+	{                                                                    \
+		sizeof(struct ugds_st_open_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+			0, 0                                                 \
 	}
 
 /*
@@ -281,8 +323,9 @@ struct ugds_st_open_opts {
  * @store_out: set on success; close with ugds_st_close().
  *
  * Return: OK; INVALID_ARG; NOT_FOUND (manifest, device); FORMAT (manifest,
- * header); MISMATCH (wrong, stale or changed device); CORRUPT (header hash);
- * UNSUPPORTED; NO_MEMORY; IO; BUSY (a writer has the volume); DEVICE_LOST.
+ * header); MISMATCH (wrong, stale or changed device, another uGDS); CORRUPT
+ * (header hash); UNSUPPORTED; NO_MEMORY; IO; BUSY (a writer has the volume);
+ * DEVICE_LOST.
  */
 int ugds_st_open(const char *manifest, const struct ugds_st_open_opts *opts,
                  ugds_st_store **store_out, struct ugds_st_error *err);

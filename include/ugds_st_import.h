@@ -86,16 +86,20 @@ struct ugds_st_import_opts {
 	/* Who imports, for the manifest; NULL: this library. */
 	const char *tool;
 	uint32_t flags;
-	/* Bytes copied, compared and verified, of all. NULL: nobody. */
+	/* Bytes copied, compared and verified, of all; a shard counts once
+	 * for each of its copies. NULL: nobody. */
 	void (*progress)(void *ctx, uint64_t done_bytes, uint64_t all_bytes);
 	/* Told what is worth knowing, a line each. NULL: nobody. */
 	void (*note)(void *ctx, const char *text);
 	void *ctx;
+	/* Copies of each shard, on as many different devices: a reader shares
+	 * its work among them, and needs one. 0: 1. */
+	uint32_t copies;
 };
 #define UGDS_ST_IMPORT_OPTS_INIT                                               \
 	{                                                                      \
 		sizeof(struct ugds_st_import_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-			0                                                      \
+			0, 0                                                   \
 	}
 
 struct ugds_st_import_result {
@@ -103,9 +107,12 @@ struct ugds_st_import_result {
 	uint8_t checkpoint_uuid[16];
 	uint64_t generation;
 	size_t shard_count;
-	size_t copied_count; /* shards written to a device */
+	/* Copies of shards: both add up to shard_count times opts->copies.
+	 * Bytes are those of the shards' files, each as often as it was
+	 * copied or found. */
+	size_t copied_count; /* written to a device */
 	uint64_t copied_bytes;
-	size_t reused_count; /* shards found there, compared byte for byte */
+	size_t reused_count; /* found there, compared byte for byte */
 	uint64_t reused_bytes;
 	int published; /* 0: nothing had changed, the manifest stays */
 };
@@ -114,13 +121,15 @@ struct ugds_st_import_result {
  * ugds_st_import() - import a checkpoint and publish its manifest.
  *
  * Everything about the checkpoint is validated, and a place found for every
- * shard, before the first byte is written.
+ * copy of every shard, before the first byte is written. Another number of
+ * copies than the manifest has makes a new generation.
  *
  * @result_out: set struct_size first; may be NULL.
  *
- * Return: OK; INVALID_ARG; NOT_FOUND; FORMAT (checkpoint); MISMATCH (wrong
- * device, source changed, manifest path holds something else); CORRUPT
- * (verification, damaged label); UNSUPPORTED; NO_SPACE; BUSY; NO_MEMORY; IO.
+ * Return: OK; INVALID_ARG (also: fewer devices than copies); NOT_FOUND; FORMAT
+ * (checkpoint); MISMATCH (wrong device, source changed, manifest path holds
+ * something else); CORRUPT (verification, damaged label); UNSUPPORTED; NO_SPACE
+ * (also: on fewer volumes than copies); BUSY; NO_MEMORY; IO.
  * IO with a text that says "published, not known to be durable" has published.
  */
 int ugds_st_import(const struct ugds_st_import_opts *opts,

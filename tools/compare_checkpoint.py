@@ -6,8 +6,8 @@ Reads the source's shards itself, or with the official loader, and every tensor
 of the manifest with `ugds-st-cat --raw`: names, dtypes, shapes and bytes must
 be the same.
 
-    compare_checkpoint.py [--official] [--limit N] [--device DEVICE]...
-                          CAT MANIFEST CHECKPOINT
+    compare_checkpoint.py [--official] [--limit N] [--degraded]
+                          [--device DEVICE]... CAT MANIFEST CHECKPOINT
 """
 import argparse
 import json
@@ -66,12 +66,16 @@ def official_tensors(path):
             for name, t in safetensors.deserialize(data)}
 
 
-def raw(args, name):
-    """`ugds-st-cat --raw` of one tensor, in pieces."""
-    command = [args.cat]
+def cat_command(args, *options):
+    command = [args.cat] + (["--degraded"] if args.degraded else [])
     for device in args.device:
         command += ["--device", device]
-    command += ["--raw", "--", args.manifest, name]
+    return command + list(options) + ["--", args.manifest]
+
+
+def raw(args, name):
+    """`ugds-st-cat --raw` of one tensor, in pieces."""
+    command = cat_command(args, "--raw") + [name]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         while True:
             piece = process.stdout.read(PIECE)
@@ -128,10 +132,7 @@ def compare_shard(args, path, listed, wanted):
 
 def compare(args):
     paths, weight_map = shards_of(args.checkpoint)
-    command = [args.cat, "--json"]
-    for device in args.device:
-        command += ["--device", device]
-    text = subprocess.run(command + ["--", args.manifest], check=True,
+    text = subprocess.run(cat_command(args, "--json"), check=True,
                           stdout=subprocess.PIPE).stdout
     listed = {t["name"]: t for t in json.loads(text)}
     source = {}
@@ -157,6 +158,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--official", action="store_true")
     parser.add_argument("--limit", type=int, default=0)
+    parser.add_argument("--degraded", action="store_true")
     parser.add_argument("--device", action="append", default=[])
     parser.add_argument("cat", metavar="CAT")
     parser.add_argument("manifest", metavar="MANIFEST")

@@ -46,7 +46,7 @@ void show_formatted(const char *device, const uint8_t uuid[16], bool json)
 	(void)printf(": volume %s\n", cli_uuid(uuid, text));
 }
 
-void show_result(const struct ugds_st_import_result *result,
+void show_result(const struct ugds_st_import_result *result, uint32_t copies,
                  const char *manifest, bool json)
 {
 	char uuid[CLI_UUID_BYTES];
@@ -60,9 +60,9 @@ void show_result(const struct ugds_st_import_result *result,
 		(void)printf(", \"checkpoint\": \"%s\", ", uuid);
 		put_u64("generation", result->generation);
 		(void)printf(", \"published\": %s, \"shards\": %zu, "
-		             "\"copied\": %zu, ",
+		             "\"copies\": %" PRIu32 ", \"copied\": %zu, ",
 		             result->published ? "true" : "false",
-		             result->shard_count, result->copied_count);
+		             result->shard_count, copies, result->copied_count);
 		put_u64("copied_bytes", result->copied_bytes);
 		(void)printf(", \"reused\": %zu, ", result->reused_count);
 		put_u64("reused_bytes", result->reused_bytes);
@@ -70,10 +70,12 @@ void show_result(const struct ugds_st_import_result *result,
 		return;
 	}
 	put_text(manifest);
-	(void)printf(": %s generation %" PRIu64 " of checkpoint %s\n"
-	             "%zu shards: %zu copied (%s), %zu already there (%s)\n",
+	(void)printf(": %s generation %" PRIu64 " of checkpoint %s\n%zu shards",
 	             result->published ? "published" : "unchanged,",
-	             result->generation, uuid, result->shard_count,
+	             result->generation, uuid, result->shard_count);
+	if (copies > 1)
+		(void)printf(", %" PRIu32 " copies of each", copies);
+	(void)printf(": %zu copied (%s), %zu already there (%s)\n",
 	             result->copied_count,
 	             cli_human_bytes(result->copied_bytes, copied),
 	             result->reused_count,

@@ -10,8 +10,8 @@
 /* After --format. */
 void show_formatted(const char *device, const uint8_t uuid[16], bool json);
 
-/* After an import. */
-void show_result(const struct ugds_st_import_result *result,
+/* After an import of so many copies of each shard. */
+void show_result(const struct ugds_st_import_result *result, uint32_t copies,
                  const char *manifest, bool json);
 
 /* After --prune or --remove. */

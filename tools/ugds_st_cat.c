@@ -18,11 +18,11 @@
 #include "cli.h"
 
 static const char help[] =
-	"Usage: ugds-st-cat [--json] [--stats] [--device DEVICE]...\n"
-	"                   MANIFEST [NAME]...\n"
-	"       ugds-st-cat [--stats] [--device DEVICE]...\n"
+	"Usage: ugds-st-cat [--json] [--stats] [--degraded]\n"
+	"                   [--device DEVICE]... MANIFEST [NAME]...\n"
+	"       ugds-st-cat [--stats] [--degraded] [--device DEVICE]...\n"
 	"                   --raw MANIFEST NAME\n"
-	"       ugds-st-cat [--stats] [--device DEVICE]...\n"
+	"       ugds-st-cat [--stats] [--degraded] [--device DEVICE]...\n"
 	"                   --verify MANIFEST\n"
 	"       ugds-st-cat [--json] CHECKPOINT\n"
 	"\n"
@@ -36,6 +36,8 @@ static const char help[] =
 	"\n"
 	"  -d, --device DEVICE  a device that holds volumes, in place of\n"
 	"                       those that the manifest recorded\n"
+	"      --degraded       go on without a volume, if every shard has\n"
+	"                       a copy on another\n"
 	"  -j, --json           print an array of objects\n"
 	"  -r, --raw            write the tensor's bytes, nothing else\n"
 	"  -V, --verify         read everything, compare every hash\n"
@@ -50,6 +52,7 @@ struct options {
 	bool raw;
 	bool verify;
 	bool stats;
+	bool degraded;
 	const char **devices;
 	size_t device_count;
 	const char *path;
@@ -275,6 +278,7 @@ static int run_manifest(const struct options *options)
 
 	opts.devices = options->devices;
 	opts.device_count = options->device_count;
+	opts.flags = options->degraded ? UGDS_ST_OPEN_DEGRADED_OK : 0;
 	if (ugds_st_open(options->path, &opts, &store, &err) != UGDS_ST_OK)
 		return cli_fail_error(&err);
 	if (options->raw)
@@ -300,13 +304,15 @@ static int run_checkpoint(const struct options *options)
 	 * be imported. */
 	if (ugds_st_inspect(options->path, &store, &err) != UGDS_ST_OK)
 		return cli_fail_error(&err);
-	if (options->raw || options->verify || options->device_count)
+	if (options->raw || options->verify || options->degraded ||
+	    options->device_count)
 		rc = cli_fail("%s: a checkpoint that is not imported: expected "
 		              "a manifest for %s",
 		              options->path,
-		              options->raw      ? "--raw"
-		              : options->verify ? "--verify"
-		                                : "--device");
+		              options->raw        ? "--raw"
+		              : options->verify   ? "--verify"
+		              : options->degraded ? "--degraded"
+		                                  : "--device");
 	else
 		rc = show(store, false, options);
 	(void)ugds_st_close(store, 0, NULL);
@@ -338,6 +344,7 @@ static bool parse(int argc, char **argv, struct options *options, int *rc_out)
 		{"raw", no_argument, NULL, 'r'},
 		{"verify", no_argument, NULL, 'V'},
 		{"stats", no_argument, NULL, 's'},
+		{"degraded", no_argument, NULL, 'D'},
 		{"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, 'v'},
 		{NULL, 0, NULL, 0}};
@@ -360,6 +367,9 @@ static bool parse(int argc, char **argv, struct options *options, int *rc_out)
 			break;
 		case 's':
 			options->stats = true;
+			break;
+		case 'D':
+			options->degraded = true;
 			break;
 		case 'h':
 			*rc_out = cli_help(help);

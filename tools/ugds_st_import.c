@@ -4,6 +4,7 @@
  *
  * The command lines are fixed: people script them.
  */
+#include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,8 @@ static const char help[] =
 	"Usage: ugds-st-import --format [--size N] [--sparse]\n"
 	"                      [--force[=VOLUME-UUID]] [--json] [--quiet]\n"
 	"                      DEVICE\n"
-	"       ugds-st-import [--verify] [--name MODEL] [--json] [--quiet]\n"
+	"       ugds-st-import [--copies N] [--verify] [--name MODEL]\n"
+	"                      [--json] [--quiet]\n"
 	"                      --device DEVICE [--device DEVICE]...\n"
 	"                      --manifest FILE CHECKPOINT\n"
 	"       ugds-st-import --list [--json] DEVICE\n"
@@ -38,6 +40,7 @@ static const char help[] =
 	"                          a volume of ours only by its UUID\n"
 	"  -d, --device DEVICE     a volume to place shards on\n"
 	"  -m, --manifest FILE     the manifest to publish\n"
+	"  -c, --copies N          of each shard, on different volumes (1)\n"
 	"  -n, --name MODEL        name of the model, for people\n"
 	"  -V, --verify            read everything back, compare hashes\n"
 	"  -l, --list              show label, checkpoints, objects, space\n"
@@ -74,6 +77,7 @@ struct options {
 	bool quiet;
 	bool size_given;
 	uint64_t size_bytes;
+	uint32_t copies; /* 0: not given */
 	uint8_t replace_uuid[16];
 	bool checkpoint_given;
 	uint8_t checkpoint_uuid[16];
@@ -161,13 +165,15 @@ static int do_import(const struct options *options, const char *checkpoint)
 	opts.progress = on_progress;
 	opts.note = on_note;
 	opts.ctx = &listener;
+	opts.copies = options->copies ? options->copies : 1;
 	cli_progress_begin(&listener.progress, options->quiet);
 	status = ugds_st_import(&opts, &result, &err);
 	cli_progress_end(&listener.progress);
 	if (status != UGDS_ST_OK)
 		return cli_fail_error(&err);
 	if (!options->quiet)
-		show_result(&result, options->manifest, options->json);
+		show_result(&result, opts.copies, options->manifest,
+		            options->json);
 	return cli_end_output();
 }
 
@@ -237,6 +243,22 @@ static bool parse_uuid(const char *text, uint8_t uuid_out[16])
 	return true;
 }
 
+/* A number of copies: 1 or more. */
+static bool parse_copies(const char *text, uint32_t *copies_out)
+{
+	char *end;
+	unsigned long value;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (errno || *end || value == 0 || value > UINT32_MAX)
+		return false;
+	*copies_out = (uint32_t)value;
+	return true;
+}
+
 enum {
 	OPT_FORMAT = 256,
 	OPT_SIZE,
@@ -254,6 +276,7 @@ static const struct option long_options[] = {
 	{"size", required_argument, NULL, OPT_SIZE},
 	{"sparse", no_argument, NULL, OPT_SPARSE},
 	{"force", optional_argument, NULL, OPT_FORCE},
+	{"copies", required_argument, NULL, 'c'},
 	{"verify", no_argument, NULL, 'V'},
 	{"name", required_argument, NULL, 'n'},
 	{"json", no_argument, NULL, 'j'},
@@ -279,20 +302,10 @@ static int set_verb(struct options *options, enum verb verb)
 	return CLI_DONE;
 }
 
-/* One option. Return: CLI_DONE; CLI_USAGE (said). */
-static int take_option(struct options *options, int option)
+/* An option whose value is more than a string. */
+static int take_value(struct options *options, int option)
 {
 	switch (option) {
-	case OPT_FORMAT:
-		return set_verb(options, VERB_FORMAT);
-	case 'l':
-		return set_verb(options, VERB_LIST);
-	case OPT_PRUNE:
-		return set_verb(options, VERB_PRUNE);
-	case OPT_REMOVE:
-		return set_verb(options, VERB_REMOVE);
-	case OPT_ADOPT:
-		return set_verb(options, VERB_ADOPT);
 	case OPT_CHECKPOINT:
 		options->checkpoint_given = true;
 		if (!parse_uuid(optarg, options->checkpoint_uuid))
@@ -315,6 +328,34 @@ static int take_option(struct options *options, int option)
 			                 "found \"%s\"",
 			                 optarg);
 		return CLI_DONE;
+	default:
+		if (!parse_copies(optarg, &options->copies))
+			return cli_usage("--copies: expected a number of 1 or "
+			                 "more, found \"%s\"",
+			                 optarg);
+		return CLI_DONE;
+	}
+}
+
+/* One option. Return: CLI_DONE; CLI_USAGE (said). */
+static int take_option(struct options *options, int option)
+{
+	switch (option) {
+	case OPT_FORMAT:
+		return set_verb(options, VERB_FORMAT);
+	case 'l':
+		return set_verb(options, VERB_LIST);
+	case OPT_PRUNE:
+		return set_verb(options, VERB_PRUNE);
+	case OPT_REMOVE:
+		return set_verb(options, VERB_REMOVE);
+	case OPT_ADOPT:
+		return set_verb(options, VERB_ADOPT);
+	case OPT_CHECKPOINT:
+	case OPT_SIZE:
+	case OPT_FORCE:
+	case 'c':
+		return take_value(options, option);
 	case OPT_SPARSE:
 		options->sparse = true;
 		return CLI_DONE;
@@ -376,8 +417,9 @@ static int check_options(const struct options *options, int operands)
 			"--size, --sparse and --force go with --format");
 	if (options->sparse && !options->size_given)
 		return cli_usage("--sparse goes with --size");
-	if (!import && (options->verify || options->name))
-		return cli_usage("--verify and --name go with an import");
+	if (!import && (options->copies || options->verify || options->name))
+		return cli_usage("--copies, --verify and --name go with an "
+		                 "import");
 	if (!import && !drop && (options->manifest || options->device_count))
 		return cli_usage("--manifest and --device go with an import, "
 		                 "--prune and --remove");
@@ -401,7 +443,7 @@ static int run(struct options *options, int argc, char **argv)
 	int option;
 	int result;
 
-	while ((option = getopt_long(argc, argv, "d:m:n:Vljqh", long_options,
+	while ((option = getopt_long(argc, argv, "c:d:m:n:Vljqh", long_options,
 	                             NULL)) != -1) {
 		if (option == 'h')
 			return cli_help(help);

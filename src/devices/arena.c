@@ -31,31 +31,47 @@ int ugst_arena_init(struct ugst_arena *arena, char *base, uint64_t off,
 	};
 	arena->free_slots =
 		ugst_calloc(arena->slot_count, sizeof(*arena->free_slots));
-	if (!arena->free_slots)
+	arena->holds = ugst_calloc(arena->slot_count, sizeof(*arena->holds));
+	if (!arena->free_slots || !arena->holds) {
+		ugst_arena_free(arena);
 		return ugst_fail_memory(err);
+	}
 	/* Slot 0 on top: a light load keeps to few pages. */
 	for (uint32_t slot = arena->slot_count; slot-- > 0;)
-		ugst_arena_give(arena, slot);
+		arena->free_slots[arena->free_count++] = slot;
 	return UGDS_ST_OK;
 }
 
 void ugst_arena_free(struct ugst_arena *arena)
 {
 	free(arena->free_slots);
+	free(arena->holds);
 	arena->free_slots = NULL;
+	arena->holds = NULL;
 }
 
 uint32_t ugst_arena_take(struct ugst_arena *arena, uint32_t reserve_count)
 {
+	uint32_t slot;
+
 	if (arena->free_count <= reserve_count)
 		return UGST_NO_SLOT;
-	return arena->free_slots[--arena->free_count];
+	slot = arena->free_slots[--arena->free_count];
+	arena->holds[slot] = 1;
+	return slot;
+}
+
+void ugst_arena_hold(struct ugst_arena *arena, uint32_t slot)
+{
+	assert(arena->holds[slot] > 0);
+	arena->holds[slot]++;
 }
 
 void ugst_arena_give(struct ugst_arena *arena, uint32_t slot)
 {
-	assert(arena->free_count < arena->slot_count);
-	arena->free_slots[arena->free_count++] = slot;
+	assert(arena->holds[slot] > 0);
+	if (--arena->holds[slot] == 0)
+		arena->free_slots[arena->free_count++] = slot;
 }
 
 uint64_t ugst_arena_slot_off(const struct ugst_arena *arena, uint32_t slot)

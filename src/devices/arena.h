@@ -2,9 +2,10 @@
 /*
  * arena.h - a registered piece of memory, cut into slots for staging.
  *
- * A slot holds one batch entry. It is taken when an entry is submitted and
- * free again when its event has come and its bytes have been copied out; until
- * then the device may write to it. The lock is the queue's.
+ * A slot holds one batch entry. It is taken when an entry is submitted; whoever
+ * copies out of it holds it too, and with the last who gives it back it is
+ * free. Until its event has come the device may write to it. The lock is the
+ * queue's.
  */
 #ifndef UGST_ARENA_H
 #define UGST_ARENA_H
@@ -20,6 +21,7 @@ struct ugst_arena {
 	uint32_t slot_count;
 	uint32_t free_count;
 	uint32_t *free_slots;
+	uint32_t *holds; /* of each slot; 0: free */
 };
 
 /*
@@ -33,9 +35,14 @@ int ugst_arena_init(struct ugst_arena *arena, char *base, uint64_t off,
 
 void ugst_arena_free(struct ugst_arena *arena);
 
-/* A slot, leaving at least reserve_count for others; UGST_NO_SLOT: none. */
+/* A free slot, held once, leaving at least reserve_count for others;
+ * UGST_NO_SLOT: none. */
 uint32_t ugst_arena_take(struct ugst_arena *arena, uint32_t reserve_count);
 
+/* Hold a slot once more. */
+void ugst_arena_hold(struct ugst_arena *arena, uint32_t slot);
+
+/* Let go of a slot; the last time frees it. */
 void ugst_arena_give(struct ugst_arena *arena, uint32_t slot);
 
 /* Offset of a slot within the registration. */

@@ -38,7 +38,8 @@ static int open_real(struct ugst_device *device,
 	unsigned flags = opts->common_bus ? UGST_REAL_COMMON_BUS : 0;
 	int status;
 
-	status = ugst_ugds_load(opts->libugds_path, &device->ugds, err);
+	status = ugst_ugds_load(opts->lent_calls, opts->libugds_path,
+	                        &device->ugds, err);
 	if (status)
 		return status;
 	status = opts->lent_handle

@@ -30,6 +30,7 @@ struct ugst_device {
 struct ugst_device_opts {
 	int provider; /* enum ugds_st_provider */
 	const char *libugds_path;
+	const struct ugds_st_ugds_calls *lent_calls;
 	void *lent_handle;
 	bool common_bus;
 };

@@ -186,9 +186,9 @@ void ugst_pump_submit(struct ugst_queue *queue)
 	struct ugds_st_error err;
 	unsigned count;
 
-	if (queue->submitting || (queue->looking && excludes(queue)))
+	if (queue->changing || (queue->looking && excludes(queue)))
 		return;
-	queue->submitting = true;
+	queue->changing = true;
 	while ((count = fill(queue, params)) > 0) {
 		uint64_t until_ns = ugst_now_ns() + queue->silence_ns;
 		int status;
@@ -202,7 +202,7 @@ void ugst_pump_submit(struct ugst_queue *queue)
 		if (status)
 			ugst_pump_lose(queue, &err);
 	}
-	queue->submitting = false;
+	queue->changing = false;
 }
 
 /* ------------------------------------------------------------- collecting */
@@ -242,14 +242,14 @@ static int set_up_again(struct ugst_queue *queue, struct ugds_st_error *err)
 void ugst_pump_unlend(struct ugst_queue *queue)
 {
 	if (!queue->device->lent || queue->job_count || queue->lost ||
-	    queue->submitting || queue->collecting ||
+	    queue->changing || queue->collecting ||
 	    queue->batch.window.in_flight)
 		return;
-	queue->submitting = true;
+	queue->changing = true;
 	ugst_queue_unlock(queue);
 	ugst_batch_destroy(&queue->batch);
 	ugst_queue_lock(queue);
-	queue->submitting = false;
+	queue->changing = false;
 }
 
 /* Entries of a batch that is gone are over, unless the device was lost with
@@ -287,7 +287,7 @@ static void *renew(void *ctx)
 		ugst_pump_lose(queue, &err);
 	deliver_broken(queue);
 	ugst_batch_end_renewal(&queue->batch);
-	queue->submitting = false;
+	queue->changing = false;
 	ugst_pump_unlend(queue);
 	wake_all(queue);
 	ugst_queue_unlock(queue);
@@ -301,7 +301,7 @@ static void start_renewal(struct ugst_queue *queue)
 	sigset_t all;
 	sigset_t before;
 
-	queue->submitting = true;
+	queue->changing = true;
 	ugst_batch_begin_renewal(&queue->batch);
 	/* The one before has let the lock go for the last time. */
 	ugst_pump_join(queue);
@@ -360,7 +360,7 @@ void ugst_pump_check_silence(struct ugst_queue *queue)
 bool ugst_pump_may_collect(const struct ugst_queue *queue)
 {
 	return !queue->collecting && queue->batch.window.in_flight &&
-	       !(queue->submitting && excludes(queue));
+	       !(queue->changing && excludes(queue));
 }
 
 void ugst_pump_collect(struct ugst_queue *queue, uint64_t until_ns)
@@ -423,7 +423,7 @@ static void doze(struct ugst_queue *queue, struct ugst_job *job,
 	job->waiting = true;
 	(void)pthread_cond_timedwait(&job->wake, &queue->lock, &until);
 	job->waiting = false;
-	if (queue->submitting)
+	if (queue->changing)
 		ugst_pump_check_silence(queue);
 }
 

@@ -21,8 +21,7 @@ struct ugst_queue {
 	/* Rings; each begins with the job that is served next. */
 	struct ugst_job *jobs[UGST_PRIORITIES];
 	unsigned job_count;
-	bool submitting; /* somebody is between adding and submitting, or has
-	                    the batch for himself */
+	bool changing;   /* somebody submits, or makes or destroys the batch */
 	bool looking;    /* somebody is between reading events and retiring */
 	bool collecting; /* somebody holds the baton */
 	bool lost;

@@ -48,6 +48,14 @@ int ugst_queue_check(struct ugst_queue *queue, struct ugds_st_error *err)
 	return status;
 }
 
+void ugst_queue_hold_slot(struct ugst_queue *queue, struct ugst_arena *arena,
+                          uint32_t slot)
+{
+	ugst_queue_lock(queue);
+	ugst_arena_hold(arena, slot);
+	ugst_queue_unlock(queue);
+}
+
 void ugst_queue_give_slot(struct ugst_queue *queue, struct ugst_arena *arena,
                           uint32_t slot)
 {
@@ -155,7 +163,7 @@ static void drain(struct ugst_queue *queue, struct flights which)
 		ugst_queue_unlock(queue);
 		(void)nanosleep(&nap, NULL);
 		ugst_queue_lock(queue);
-		if (queue->submitting)
+		if (queue->changing)
 			ugst_pump_check_silence(queue);
 	}
 }
@@ -280,11 +288,11 @@ static int lend_batch(struct ugst_queue *queue, uint64_t until_ns,
 
 	if (until_ns == 0)
 		until_ns = ugst_now_ns() + queue->silence_ns;
-	while ((queue->submitting || !queue->batch.handle) && !queue->lost) {
+	while ((queue->changing || !queue->batch.handle) && !queue->lost) {
 		/* Whoever submits or destroys has the batch for a moment. */
-		bool mine = !queue->submitting;
+		bool mine = !queue->changing;
 
-		queue->submitting = true;
+		queue->changing = true;
 		ugst_queue_unlock(queue);
 		if (mine)
 			status = ugst_batch_setup(&queue->batch, err);
@@ -292,7 +300,7 @@ static int lend_batch(struct ugst_queue *queue, uint64_t until_ns,
 			(void)nanosleep(&nap, NULL);
 		ugst_queue_lock(queue);
 		if (mine)
-			queue->submitting = false;
+			queue->changing = false;
 		if (mine && status && status != UGDS_ST_BUSY)
 			return status;
 		if ((!mine || status) && ugst_now_ns() >= until_ns)

@@ -116,7 +116,11 @@ unsigned ugst_queue_wait(struct ugst_job *job, struct ugst_done *done_out,
  */
 void ugst_queue_leave(struct ugst_job *job);
 
-/* A staged entry's bytes have been copied out. */
+/* Somebody more copies out of a staged entry's slot. */
+void ugst_queue_hold_slot(struct ugst_queue *queue, struct ugst_arena *arena,
+                          uint32_t slot);
+
+/* A staged entry is done with, or a copy out of its slot. */
 void ugst_queue_give_slot(struct ugst_queue *queue, struct ugst_arena *arena,
                           uint32_t slot);
 

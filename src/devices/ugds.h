@@ -44,13 +44,16 @@ struct ugst_ugds {
 /*
  * ugst_ugds_load() - the real library.
  *
- * Finds the one that is loaded already, else loads path (NULL:
- * "libugds.so"). Never unloads it.
+ * Takes the calls that are lent, else finds the library that is in use or
+ * loaded already, else loads path (NULL: "libugds.so"). Never unloads it.
  *
- * Return: OK; NOT_FOUND (no library); UNSUPPORTED (lacks a call); MISMATCH
- * (another file of it is loaded: both named).
+ * @lent: copied; NULL: none.
+ * Return: OK; INVALID_ARG (lent lacks a call); NOT_FOUND (no library);
+ * UNSUPPORTED (it lacks a call); MISMATCH (another copy is in use or loaded:
+ * both named).
  */
-int ugst_ugds_load(const char *path, const struct ugst_ugds **ugds_out,
+int ugst_ugds_load(const struct ugds_st_ugds_calls *lent, const char *path,
+                   const struct ugst_ugds **ugds_out,
                    struct ugds_st_error *err);
 
 /* Compatibility mode. Static, no set-up. */

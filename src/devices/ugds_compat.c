@@ -25,8 +25,10 @@
 /* A regular file has no blocks of its own; 4096 is what O_DIRECT asks for at
  * most on any file system, and what volume files are made with. */
 #define FILE_LBA_BYTES 4096u
-#define COMMAND_BYTES ((uint32_t)UGST_MIB)
-#define WINDOW_COMMANDS UGST_UGDS_BATCH_ENTRIES
+/* Drives behind a kernel like large requests. */
+#define COMMAND_BYTES ((uint32_t)(4 * UGST_MIB))
+/* Two for each thread that reads: more would only lie before a newcomer. */
+#define WINDOW_COMMANDS (2 * UGST_COMPAT_THREADS)
 
 /* A forced deregistration waits this long for reads that are running; one
  * that hangs in the kernel is then left behind with its thread. */

@@ -6,8 +6,8 @@
  * the registrations, ugds_compat_batch.c the batches, ugds_compat_work.c the
  * threads that read; ugds_compat_script.c and ugds_compat_judge.c serve tests.
  * One process-wide lock guards everything below, as uGDS's state is
- * process-wide: at one short critical section per command of 1 MiB it is never
- * the bottleneck. No lock is held over a read.
+ * process-wide: at one short critical section per command of some MiB it is
+ * never the bottleneck. No lock is held over a read.
  *
  * A command is what the device would be given at once: an entry is cut into
  * pieces of limits.command_bytes, and each piece is one pread. Nothing is

@@ -18,6 +18,7 @@
 #include <pthread.h>
 
 #include "base/err.h"
+#include "base/opts.h"
 #include "devices/ugds.h"
 
 #define LIBRARY_NAME "libugds.so"
@@ -25,11 +26,13 @@
 struct symbol {
 	const char *name;
 	size_t table_off;
+	size_t lent_off;
 };
 
-#define SYMBOL(name, member)                             \
-	{                                                \
-		name, offsetof(struct ugst_ugds, member) \
+#define SYMBOL(name, member)                                        \
+	{                                                           \
+		name, offsetof(struct ugst_ugds, member),           \
+			offsetof(struct ugds_st_ugds_calls, member) \
 	}
 
 static const struct symbol symbols[] = {
@@ -50,16 +53,20 @@ _Static_assert(sizeof(struct ugst_ugds) ==
                        UGST_COUNT(symbols) * sizeof(void (*)(void)),
                "one symbol for each member");
 
+/* The one copy that is used, once there is one. */
 static struct {
 	pthread_mutex_t lock;
-	void *library; /* NULL: not loaded; never closed */
+	bool taken;
+	void *library; /* NULL: its calls were lent; never closed */
 	struct ugst_ugds table;
-} loaded = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} used = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static const char *library_file(void *library)
 {
 	struct link_map *map;
 
+	if (!library)
+		return "calls that were lent";
 	if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0)
 		return "?";
 	return map->l_name[0] ? map->l_name : "the program itself";
@@ -85,17 +92,17 @@ static void *find_loaded(void)
 	              RTLD_NOW | RTLD_NOLOAD);
 }
 
-/* The loaded copy must be what path asks for. NOLOAD compares files without
- * loading: loading another copy already breaks the first one's handles. */
+/* The copy that is there must be what path asks for. NOLOAD compares files
+ * without loading: loading another copy already breaks the first's handles. */
 static int check_same(void *library, const char *path,
                       struct ugds_st_error *err)
 {
-	if (!path || dlopen(path, RTLD_NOW | RTLD_NOLOAD) == library)
+	if (!path ||
+	    (library && dlopen(path, RTLD_NOW | RTLD_NOLOAD) == library))
 		return UGDS_ST_OK;
 	return ugst_fail(err, UGDS_ST_MISMATCH,
-	                 "libugds, expected %s, found %s loaded in this "
-	                 "process already (two copies reset each other's "
-	                 "controllers)",
+	                 "libugds, expected %s, found %s in this process "
+	                 "already (two copies reset each other's controllers)",
 	                 path, library_file(library));
 }
 
@@ -119,44 +126,87 @@ static int resolve(void *library, struct ugst_ugds *table_out,
 	return UGDS_ST_OK;
 }
 
+static int find_or_load(const char *path, void **library_out,
+                        struct ugds_st_error *err)
+{
+	const char *name = path ? path : LIBRARY_NAME;
+	void *library = find_loaded();
+	const char *why;
+
+	*library_out = library;
+	if (library)
+		return check_same(library, path, err);
+	library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+	why = library ? NULL : dlerror();
+	*library_out = library;
+	if (library)
+		return UGDS_ST_OK;
+	return ugst_fail(err, UGDS_ST_NOT_FOUND, "uGDS library %s: %s", name,
+	                 why ? why : "cannot be loaded");
+}
+
 static int load(const char *path, struct ugds_st_error *err)
 {
-	void *library = loaded.library ? loaded.library : find_loaded();
 	struct ugst_ugds table = {0};
+	void *library;
 	int status;
 
-	if (library) {
-		status = check_same(library, path, err);
-		if (status != UGDS_ST_OK || loaded.library)
-			return status;
-	} else {
-		const char *name = path ? path : LIBRARY_NAME;
-		const char *why;
-
-		library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-		why = library ? NULL : dlerror();
-		if (!library)
-			return ugst_fail(err, UGDS_ST_NOT_FOUND,
-			                 "uGDS library %s: %s", name,
-			                 why ? why : "cannot be loaded");
-	}
-	status = resolve(library, &table, err);
+	if (used.taken)
+		return check_same(used.library, path, err);
+	status = find_or_load(path, &library, err);
+	if (status == UGDS_ST_OK)
+		status = resolve(library, &table, err);
 	if (status != UGDS_ST_OK)
 		return status;
-	loaded.table = table;
-	loaded.library = library;
+	used.table = table;
+	used.library = library;
+	used.taken = true;
 	return UGDS_ST_OK;
 }
 
-int ugst_ugds_load(const char *path, const struct ugst_ugds **ugds_out,
-                   struct ugds_st_error *err)
+/* What the engine lends is what it uses itself: nothing is looked for. */
+static int take_lent(const struct ugds_st_ugds_calls *lent,
+                     struct ugds_st_error *err)
+{
+	struct ugds_st_ugds_calls calls;
+	struct ugst_ugds table;
+	int status = ugst_opts_read(&calls, sizeof(calls), lent,
+	                            "struct ugds_st_ugds_calls", err);
+
+	if (status != UGDS_ST_OK)
+		return status;
+	for (size_t i = 0; i < UGST_COUNT(symbols); i++) {
+		ugds_st_ugds_call call;
+
+		memcpy(&call, (char *)&calls + symbols[i].lent_off,
+		       sizeof(call));
+		if (!call)
+			return ugst_fail(err, UGDS_ST_INVALID_ARG,
+			                 "struct ugds_st_ugds_calls: expected "
+			                 "%s, found NULL",
+			                 symbols[i].name);
+		memcpy((char *)&table + symbols[i].table_off, &call,
+		       sizeof(call));
+	}
+	if (used.taken && memcmp(&table, &used.table, sizeof(table)) != 0)
+		return ugst_fail(err, UGDS_ST_MISMATCH,
+		                 "libugds, expected the calls that are lent, "
+		                 "found %s in use by this process already",
+		                 library_file(used.library));
+	used.table = table;
+	used.taken = true;
+	return UGDS_ST_OK;
+}
+
+int ugst_ugds_load(const struct ugds_st_ugds_calls *lent, const char *path,
+                   const struct ugst_ugds **ugds_out, struct ugds_st_error *err)
 {
 	int status;
 
-	(void)pthread_mutex_lock(&loaded.lock);
-	status = load(path, err);
-	(void)pthread_mutex_unlock(&loaded.lock);
+	(void)pthread_mutex_lock(&used.lock);
+	status = lent ? take_lent(lent, err) : load(path, err);
+	(void)pthread_mutex_unlock(&used.lock);
 	if (status == UGDS_ST_OK)
-		*ugds_out = &loaded.table;
+		*ugds_out = &used.table;
 	return status;
 }

@@ -50,16 +50,39 @@ static int add_volumes(const struct ugst_job *job, uint32_t *numbers,
 	return UGDS_ST_OK;
 }
 
-static int add_shard(const struct ugst_job *job,
-                     const struct ugst_job_shard *shard,
+/*
+ * Copies are listed in the order of volumes, but each shard begins with
+ * another one: what is taken from the first copy is taken from every volume.
+ */
+static void add_copy(const struct ugst_job *job,
+                     const struct ugst_job_copy *copy, const uint32_t *numbers,
+                     struct ugst_manifest_shard *out)
+{
+	const struct ugst_job_copy *copies = ugst_job_copies(job, copy->shard);
+	const struct ugst_object *object = ugst_job_object(job, copy);
+	size_t count = job->copies_per_shard;
+	size_t at = count - copy->shard % count;
+
+	for (size_t i = 0; i < count; i++)
+		at += copies[i].volume < copy->volume;
+	out->copies[at % count] =
+		(struct ugst_manifest_copy){.volume = numbers[copy->volume],
+	                                    .lead_bytes = object->lead_bytes,
+	                                    .object_id = object->id,
+	                                    .base_lba = object->base_lba,
+	                                    .lba_bytes = object->lba_bytes};
+	out->copy_count++;
+}
+
+static int add_shard(const struct ugst_job *job, size_t shard,
                      const uint32_t *numbers, struct ugst_manifest_shard *out,
                      struct ugds_st_error *err)
 {
-	const struct ugst_source_shard *source = shard->source;
-	const struct ugst_object *object = ugst_job_object(job, shard);
+	const struct ugst_job_copy *copies = ugst_job_copies(job, shard);
+	const struct ugst_source_shard *source = copies->source;
 
 	out->name = ugst_json_text(source->name);
-	out->copies = ugst_calloc(1, sizeof(*out->copies));
+	out->copies = ugst_calloc(job->copies_per_shard, sizeof(*out->copies));
 	out->left_out =
 		ugst_calloc(source->left_out_count, sizeof(*out->left_out));
 	if (!out->name || !out->copies || !out->left_out)
@@ -67,18 +90,13 @@ static int add_shard(const struct ugst_job *job,
 	out->bytes = source->stamp.bytes;
 	out->json_bytes = source->json_bytes;
 	out->header_hash = source->header_hash;
-	out->hash = shard->hash;
+	out->hash = copies->hash;
 	out->left_out_count = source->left_out_count;
 	if (source->left_out_count)
 		memcpy(out->left_out, source->left_out,
 		       source->left_out_count * sizeof(*out->left_out));
-	out->copy_count = 1;
-	out->copies[0] =
-		(struct ugst_manifest_copy){.volume = numbers[shard->volume],
-	                                    .lead_bytes = object->lead_bytes,
-	                                    .object_id = object->id,
-	                                    .base_lba = object->base_lba,
-	                                    .lba_bytes = object->lba_bytes};
+	for (size_t i = 0; i < job->copies_per_shard; i++)
+		add_copy(job, &copies[i], numbers, out);
 	return UGDS_ST_OK;
 }
 
@@ -101,8 +119,7 @@ static int fill(const struct ugst_job *job, uint32_t *numbers,
 	status = add_volumes(job, numbers, manifest, err);
 	for (size_t i = 0; i < count && status == UGDS_ST_OK; i++) {
 		manifest->shard_count++;
-		status = add_shard(job, &job->shards[i], numbers,
-		                   &manifest->shards[i], err);
+		status = add_shard(job, i, numbers, &manifest->shards[i], err);
 	}
 	return status;
 }

@@ -15,7 +15,7 @@
 #include "base/units.h"
 #include "import/job.h"
 
-/* Are the shards found on a volume exactly those that a record lists? */
+/* Are the copies found on a volume exactly those that a record lists? */
 static bool lists_exactly(const struct ugst_job *job, size_t volume,
                           const struct ugst_record *record)
 {
@@ -24,17 +24,17 @@ static bool lists_exactly(const struct ugst_job *job, size_t volume,
 	for (size_t i = 0; i < record->object_count; i++) {
 		bool wanted = false;
 
-		for (size_t k = 0; k < job->checkpoint.shard_count; k++)
-			wanted |= job->shards[k].volume == volume &&
-			          job->shards[k].object_id ==
+		for (size_t k = 0; k < job->copy_count; k++)
+			wanted |= job->copies[k].volume == volume &&
+			          job->copies[k].object_id ==
 			                  record->object_ids[i];
 		if (!wanted)
 			return false;
 	}
-	for (size_t k = 0; k < job->checkpoint.shard_count; k++) {
-		if (job->shards[k].volume != volume)
+	for (size_t k = 0; k < job->copy_count; k++) {
+		if (job->copies[k].volume != volume)
 			continue;
-		if (!ugst_record_lists(record, job->shards[k].object_id))
+		if (!ugst_record_lists(record, job->copies[k].object_id))
 			return false;
 		found++;
 	}
@@ -43,16 +43,16 @@ static bool lists_exactly(const struct ugst_job *job, size_t volume,
 
 static bool all_reused(const struct ugst_job *job)
 {
-	for (size_t i = 0; i < job->checkpoint.shard_count; i++)
-		if (!job->shards[i].reused)
+	for (size_t i = 0; i < job->copy_count; i++)
+		if (!job->copies[i].reused)
 			return false;
 	return true;
 }
 
 static bool uses(const struct ugst_job *job, size_t volume)
 {
-	for (size_t i = 0; i < job->checkpoint.shard_count; i++)
-		if (job->shards[i].volume == volume)
+	for (size_t i = 0; i < job->copy_count; i++)
+		if (job->copies[i].volume == volume)
 			return true;
 	return false;
 }
@@ -148,6 +148,25 @@ static bool same_left_out(const struct ugst_manifest_shard *a,
 	                a->left_out_count * sizeof(*a->left_out)));
 }
 
+/* Does the manifest's shard list a copy, in whatever place? */
+static bool lists_copy(const struct ugst_job *job,
+                       const struct ugst_manifest_shard *known,
+                       const struct ugst_job_copy *copy)
+{
+	const struct ugst_manifest_volume *volumes =
+		job->publication.manifest.volumes;
+	const struct ugst_uuid *uuid =
+		&job->volumes[copy->volume].volume->label.catalog.volume.uuid;
+
+	for (size_t i = 0; i < known->copy_count; i++)
+		if (known->copies[i].object_id == copy->object_id &&
+		    ugst_uuid_equal(
+			    &volumes[known->copies[i].volume].record.uuid,
+			    uuid))
+			return true;
+	return false;
+}
+
 /* Does the manifest describe exactly this? */
 static bool is_published(const struct ugst_job *job)
 {
@@ -157,22 +176,17 @@ static bool is_published(const struct ugst_job *job)
 	    manifest->shard_count != job->checkpoint.shard_count ||
 	    strcmp(manifest->model, job->model))
 		return false;
-	for (size_t i = 0; i < manifest->shard_count; i++) {
-		const struct ugst_manifest_shard *known = &manifest->shards[i];
-		const struct ugst_job_shard *shard = &job->shards[i];
-		const struct ugst_manifest_copy *copy = &known->copies[0];
+	for (size_t i = 0; i < job->copy_count; i++) {
+		const struct ugst_job_copy *copy = &job->copies[i];
+		const struct ugst_manifest_shard *known =
+			&manifest->shards[copy->shard];
 
-		if (!shard->reused ||
-		    strcmp(known->name, shard->source->name) ||
-		    known->bytes != shard->source->stamp.bytes ||
-		    !ugst_hash_equal(&known->hash, &shard->hash) ||
-		    !same_left_out(known, shard->source) ||
-		    known->copy_count != 1 ||
-		    copy->object_id != shard->object_id ||
-		    !ugst_uuid_equal(
-			    &manifest->volumes[copy->volume].record.uuid,
-			    &job->volumes[shard->volume]
-				     .volume->label.catalog.volume.uuid))
+		if (!copy->reused || strcmp(known->name, copy->source->name) ||
+		    known->bytes != copy->source->stamp.bytes ||
+		    !ugst_hash_equal(&known->hash, &copy->hash) ||
+		    !same_left_out(known, copy->source) ||
+		    known->copy_count != job->copies_per_shard ||
+		    !lists_copy(job, known, copy))
 			return false;
 	}
 	return is_complete(job, manifest->generation, true);

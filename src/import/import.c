@@ -42,42 +42,65 @@ static int commit_so_far(struct ugst_job *job, struct ugst_job_volume *volume,
 	return status;
 }
 
-static int copy_one(struct ugst_job *job, struct ugst_job_shard *shard,
+/* The copies of a shard are read from its file one by one, those before this
+ * one are done: all must have had the same bytes. */
+static int check_alike(const struct ugst_job *job,
+                       const struct ugst_job_copy *copy,
+                       struct ugds_st_error *err)
+{
+	const struct ugst_hash *expected =
+		&ugst_job_copies(job, copy->shard)->hash;
+	char expected_text[UGST_HASH_TEXT_BYTES];
+	char found_text[UGST_HASH_TEXT_BYTES];
+
+	if (ugst_hash_equal(expected, &copy->hash))
+		return UGDS_ST_OK;
+	return ugst_fail(err, UGDS_ST_MISMATCH,
+	                 "%s: changed while it was imported: expected the hash "
+	                 "of the first copy, %s, found %s",
+	                 copy->source->path,
+	                 ugst_hash_text(expected, expected_text),
+	                 ugst_hash_text(&copy->hash, found_text));
+}
+
+static int copy_one(struct ugst_job *job, struct ugst_job_copy *copy,
                     struct ugds_st_error *err)
 {
-	struct ugst_job_volume *volume = &job->volumes[shard->volume];
-	struct ugst_object *object = ugst_job_object(job, shard);
+	struct ugst_job_volume *volume = &job->volumes[copy->volume];
+	struct ugst_object *object = ugst_job_object(job, copy);
 	struct ugst_shard_file file;
-	int status = ugst_shard_file_open(shard->source, &file, err);
+	int status = ugst_shard_file_open(copy->source, &file, err);
 
 	if (status != UGDS_ST_OK)
 		return status;
 	status = ugst_copy_shard(&job->env, &file, volume->volume->dev,
 	                         object->base_lba * object->lba_bytes,
-	                         object->lead_bytes, &shard->hash, err);
+	                         object->lead_bytes, &copy->hash, err);
 	/* Step 3: what was copied is what was validated. */
 	if (status == UGDS_ST_OK)
 		status = ugst_shard_file_check(&file, err);
 	ugst_shard_file_close(&file);
 	if (status == UGDS_ST_OK)
+		status = check_alike(job, copy, err);
+	if (status == UGDS_ST_OK)
 		status = ugst_blockdev_flush(volume->volume->dev, err);
 	if (status != UGDS_ST_OK)
 		return status;
-	object->hash = shard->hash;
+	object->hash = copy->hash;
 	volume->copied_count++;
 	return commit_so_far(job, volume, false, err);
 }
 
 static int verify_all(struct ugst_job *job, struct ugds_st_error *err)
 {
-	for (size_t i = 0; i < job->checkpoint.shard_count; i++) {
-		struct ugst_job_shard *shard = &job->shards[i];
+	for (size_t i = 0; i < job->copy_count; i++) {
+		struct ugst_job_copy *copy = &job->copies[i];
 		int status = ugst_verify_object(
-			&job->env, job->volumes[shard->volume].volume->dev,
-			ugst_job_object(job, shard), err);
+			&job->env, job->volumes[copy->volume].volume->dev,
+			ugst_job_object(job, copy), err);
 
 		if (status != UGDS_ST_OK) {
-			ugst_err_prefix(err, shard->source->name);
+			ugst_err_prefix(err, copy->source->name);
 			return status;
 		}
 	}
@@ -96,7 +119,7 @@ static int publish(struct ugst_job *job, struct ugds_st_error *err)
 	return status;
 }
 
-/* Name, and what the checkpoint is called in records. */
+/* What the checkpoint is called in records. */
 static int name_job(struct ugst_job *job, struct ugds_st_error *err)
 {
 	const char *model = job->opts->model;
@@ -107,13 +130,24 @@ static int name_job(struct ugst_job *job, struct ugds_st_error *err)
 		model = job->checkpoint.model;
 	job->model = ugst_json_text(model);
 	job->manifest = ugst_json_text(job->publication.path);
-	job->shards =
-		ugst_calloc(job->checkpoint.shard_count, sizeof(*job->shards));
-	if (!job->model || !job->manifest || !job->shards)
+	if (!job->model || !job->manifest)
 		return ugst_fail_memory(err);
-	for (size_t i = 0; i < job->checkpoint.shard_count; i++) {
-		job->shards[i].source = &job->checkpoint.shards[i];
-		job->env.all_bytes += job->checkpoint.shards[i].stamp.bytes;
+	return UGDS_ST_OK;
+}
+
+static int list_copies(struct ugst_job *job, struct ugds_st_error *err)
+{
+	job->copies_per_shard = job->opts->copies;
+	job->copy_count = job->checkpoint.shard_count * job->copies_per_shard;
+	job->copies = ugst_calloc(job->copy_count, sizeof(*job->copies));
+	if (!job->copies)
+		return ugst_fail_memory(err);
+	for (size_t i = 0; i < job->copy_count; i++) {
+		struct ugst_job_copy *copy = &job->copies[i];
+
+		copy->shard = i / job->copies_per_shard;
+		copy->source = &job->checkpoint.shards[copy->shard];
+		job->env.all_bytes += copy->source->stamp.bytes;
 	}
 	if (job->opts->flags & UGDS_ST_IMPORT_VERIFY)
 		job->env.all_bytes *= 2;
@@ -154,6 +188,8 @@ static int prepare(struct ugst_job *job, struct ugds_st_error *err)
 		                                &job->publication, err);
 	if (status == UGDS_ST_OK)
 		status = name_job(job, err);
+	if (status == UGDS_ST_OK)
+		status = list_copies(job, err);
 	if (status == UGDS_ST_OK)
 		status = open_volumes(job, err);
 	if (status != UGDS_ST_OK)
@@ -204,13 +240,13 @@ static int import_in_order(struct ugst_job *job, struct ugds_st_error *err)
 	if (status != UGDS_ST_OK)
 		return status;
 
-	/* 2b. Each shard: copy, (3.) see that the source has not changed,
+	/* 2b. Each copy: write it, (3.) see that the source has not changed,
 	 * flush, commit a label that lists it in the pending record. A run
-	 * that is cut here resumes at this shard: the others compare equal. */
-	for (size_t i = 0; i < job->checkpoint.shard_count; i++) {
-		if (job->shards[i].reused)
+	 * that is cut here resumes at this copy: the others compare equal. */
+	for (size_t i = 0; i < job->copy_count; i++) {
+		if (job->copies[i].reused)
 			continue;
-		status = copy_one(job, &job->shards[i], err);
+		status = copy_one(job, &job->copies[i], err);
 		if (status != UGDS_ST_OK)
 			return status;
 	}
@@ -250,7 +286,7 @@ static void free_job(struct ugst_job *job)
 	free(job->volumes);
 	/* Locks go in the reverse order: volumes, then the folder. */
 	ugst_volume_set_close(&job->set);
-	free(job->shards);
+	free(job->copies);
 	free(job->model);
 	free(job->manifest);
 	ugst_publication_end(&job->publication);
@@ -265,10 +301,10 @@ static void fill_result(const struct ugst_job *job,
 	result->generation = job->generation;
 	result->shard_count = job->checkpoint.shard_count;
 	result->published = !job->unchanged;
-	for (size_t i = 0; i < job->checkpoint.shard_count; i++) {
-		uint64_t bytes = job->checkpoint.shards[i].stamp.bytes;
+	for (size_t i = 0; i < job->copy_count; i++) {
+		uint64_t bytes = job->copies[i].source->stamp.bytes;
 
-		if (job->shards[i].reused) {
+		if (job->copies[i].reused) {
 			result->reused_count++;
 			result->reused_bytes += bytes;
 		} else {
@@ -295,6 +331,11 @@ static int check_opts(const struct ugds_st_import_opts *opts,
 			                 "options: expected a path, found NULL "
 			                 "in devices[%zu]",
 			                 i);
+	if (opts->copies > opts->device_count)
+		return ugst_fail(err, UGDS_ST_INVALID_ARG,
+		                 "options: expected a device for each copy of "
+		                 "a shard, found %zu for %" PRIu32 " copies",
+		                 opts->device_count, opts->copies);
 	if (opts->flags & ~UGDS_ST_IMPORT_VERIFY)
 		return ugst_fail(err, UGDS_ST_INVALID_ARG,
 		                 "options: expected known flags, found "
@@ -322,6 +363,8 @@ int ugst_import(const struct ugst_import_env *env,
 		status = check_opts(&own, err);
 	if (status != UGDS_ST_OK)
 		return status;
+	if (own.copies == 0)
+		own.copies = 1;
 	job.env.note = own.note;
 	job.env.progress = own.progress;
 	job.env.ctx = own.ctx;

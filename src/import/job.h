@@ -28,9 +28,11 @@ struct ugst_job_volume {
 	bool behind;         /* the label lacks what plan drops or has */
 };
 
-/* A shard, and where it is or will be. */
-struct ugst_job_shard {
+/* A copy of a shard, and where it is or will be. Copies of one shard are on
+ * different volumes. */
+struct ugst_job_copy {
 	const struct ugst_source_shard *source;
+	size_t shard; /* of the checkpoint */
 	bool placed;
 	bool reused; /* was there, and equals the source */
 	size_t volume;
@@ -46,7 +48,9 @@ struct ugst_job {
 	struct ugst_volume_set set;
 	size_t volume_count; /* of the set */
 	struct ugst_job_volume *volumes;
-	struct ugst_job_shard *shards; /* checkpoint.shard_count of them */
+	size_t copies_per_shard;
+	size_t copy_count;            /* of all shards */
+	struct ugst_job_copy *copies; /* shard by shard */
 	char *model;
 	char *manifest; /* publication.path as JSON takes it */
 	/* The checkpoint's UUID. Known: from the manifest, or from records of
@@ -58,17 +62,24 @@ struct ugst_job {
 	bool resumed;   /* the volumes hold this generation: only publish */
 };
 
+/* The copies of a shard: copies_per_shard of them. */
+static inline struct ugst_job_copy *ugst_job_copies(const struct ugst_job *job,
+                                                    size_t shard)
+{
+	return &job->copies[shard * job->copies_per_shard];
+}
+
 /* Fill uuid, if it can be known already; generation.c. */
 void ugst_job_guess_uuid(struct ugst_job *job);
 
-/* Find shards that are on the volumes already, byte for byte; reuse.c. */
+/* Find copies that are on the volumes already, byte for byte; reuse.c. */
 int ugst_job_find_reusable(struct ugst_job *job, struct ugds_st_error *err);
 
 /* Which checkpoint and generation is this? generation.c. */
 int ugst_job_choose_generation(struct ugst_job *job, struct ugds_st_error *err);
 
 /*
- * ugst_job_place() - a place for every other shard, and the catalogs that say
+ * ugst_job_place() - a place for every other copy, and the catalogs that say
  * so; place.c.
  *
  * Return: OK; NO_SPACE (wanted, free, largest gap; or the catalog); NO_MEMORY.
@@ -79,9 +90,12 @@ int ugst_job_place(struct ugst_job *job, struct ugds_st_error *err);
 struct ugst_record *ugst_job_record(const struct ugst_job *job,
                                     const struct ugst_catalog *plan);
 
-/* The object of a placed shard, in its volume's plan. */
+/* The object of a placed copy, in its volume's plan. */
 struct ugst_object *ugst_job_object(const struct ugst_job *job,
-                                    const struct ugst_job_shard *shard);
+                                    const struct ugst_job_copy *copy);
+
+/* Has a copy of the shard its place on the volume? */
+bool ugst_job_has_copy(const struct ugst_job *job, size_t shard, size_t volume);
 
 /* The manifest of this generation; manifest's strings and arrays are its own.
  * Return: OK; NO_MEMORY. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* place.c - places for shards, and the catalogs that name them; job.h. */
+/* place.c - places for copies, and the catalogs that name them; job.h. */
 #include "base/common.h"
 
 #include <inttypes.h>
@@ -20,13 +20,23 @@ struct ugst_record *ugst_job_record(const struct ugst_job *job,
 }
 
 struct ugst_object *ugst_job_object(const struct ugst_job *job,
-                                    const struct ugst_job_shard *shard)
+                                    const struct ugst_job_copy *copy)
 {
-	const struct ugst_catalog *plan = &job->volumes[shard->volume].plan;
+	const struct ugst_catalog *plan = &job->volumes[copy->volume].plan;
 	const struct ugst_object *object =
-		ugst_catalog_object(plan, shard->object_id);
+		ugst_catalog_object(plan, copy->object_id);
 
 	return object ? &plan->objects[object - plan->objects] : NULL;
+}
+
+bool ugst_job_has_copy(const struct ugst_job *job, size_t shard, size_t volume)
+{
+	const struct ugst_job_copy *copies = ugst_job_copies(job, shard);
+
+	for (size_t i = 0; i < job->copies_per_shard; i++)
+		if (copies[i].placed && copies[i].volume == volume)
+			return true;
+	return false;
 }
 
 static int add_record(struct ugst_job *job, struct ugst_job_volume *volume,
@@ -65,16 +75,16 @@ static int plan_kept(struct ugst_job *job, size_t number,
 		ugst_catalog_drop_record(plan, i);
 		volume->behind = true;
 	}
-	for (size_t i = 0; i < job->checkpoint.shard_count; i++) {
-		struct ugst_job_shard *shard = &job->shards[i];
+	for (size_t i = 0; i < job->copy_count; i++) {
+		struct ugst_job_copy *copy = &job->copies[i];
 		struct ugst_record *record;
 
-		if (!shard->placed || shard->volume != number)
+		if (!copy->placed || copy->volume != number)
 			continue;
 		volume->used = true;
 		status = add_record(job, volume, &record, err);
 		if (status == UGDS_ST_OK)
-			status = ugst_record_add(record, shard->object_id, err);
+			status = ugst_record_add(record, copy->object_id, err);
 		if (status != UGDS_ST_OK)
 			return status;
 	}
@@ -89,17 +99,17 @@ static int plan_kept(struct ugst_job *job, size_t number,
 }
 
 /*
- * The volume with the most free space of those that have a large enough gap:
- * the same at every run, and volumes fill evenly.
+ * The volume with the most free space of those that have a large enough gap
+ * and no copy of the shard: the same at every run, and volumes fill evenly.
  *
  * On NO_SPACE err speaks of the volume that has the largest gap.
  */
-static int choose_volume(struct ugst_job *job, uint64_t run_bytes,
+static int choose_volume(struct ugst_job *job, size_t shard, uint64_t run_bytes,
                          size_t *volume_out, uint64_t *off_out,
                          struct ugds_st_error *err)
 {
 	uint64_t most_free = 0;
-	size_t largest = 0;
+	size_t largest = job->volume_count;
 	uint64_t largest_bytes = 0;
 	bool found = false;
 	uint64_t off;
@@ -109,10 +119,13 @@ static int choose_volume(struct ugst_job *job, uint64_t run_bytes,
 		const struct ugst_catalog *plan = &job->volumes[i].plan;
 		struct ugst_space space;
 
+		if (ugst_job_has_copy(job, shard, i))
+			continue;
 		status = ugst_space_count(plan, &space, err);
 		if (status != UGDS_ST_OK)
 			return status;
-		if (space.largest_bytes > largest_bytes) {
+		if (largest == job->volume_count ||
+		    space.largest_bytes > largest_bytes) {
 			largest_bytes = space.largest_bytes;
 			largest = i;
 		}
@@ -135,10 +148,25 @@ static int choose_volume(struct ugst_job *job, uint64_t run_bytes,
 	return status;
 }
 
-static int place_one(struct ugst_job *job, struct ugst_job_shard *shard,
+/* Puts the shard's name, and which of several copies, in front of err. */
+static void name_copy(const struct ugst_job *job,
+                      const struct ugst_job_copy *copy,
+                      struct ugds_st_error *err)
+{
+	size_t before = (size_t)(copy - ugst_job_copies(job, copy->shard));
+	char number[64];
+
+	(void)snprintf(number, sizeof(number), "copy %zu of %zu", before + 1,
+	               job->copies_per_shard);
+	if (job->copies_per_shard > 1)
+		ugst_err_prefix(err, number);
+	ugst_err_prefix(err, copy->source->name);
+}
+
+static int place_one(struct ugst_job *job, struct ugst_job_copy *copy,
                      struct ugds_st_error *err)
 {
-	const struct ugst_source_shard *source = shard->source;
+	const struct ugst_source_shard *source = copy->source;
 	struct ugst_object object = {.bytes = source->stamp.bytes,
 	                             .header_hash = source->header_hash};
 	struct ugst_job_volume *volume;
@@ -147,26 +175,26 @@ static int place_one(struct ugst_job *job, struct ugst_job_shard *shard,
 	int status;
 
 	object.lead_bytes = ugst_lead_bytes(source->header.data_off);
-	status = choose_volume(job, ugst_object_run_bytes(&object),
-	                       &shard->volume, &off, err);
+	status = choose_volume(job, copy->shard, ugst_object_run_bytes(&object),
+	                       &copy->volume, &off, err);
 	if (status != UGDS_ST_OK) {
-		ugst_err_prefix(err, source->name);
+		name_copy(job, copy, err);
 		return status;
 	}
-	volume = &job->volumes[shard->volume];
+	volume = &job->volumes[copy->volume];
 	object.lba_bytes = volume->plan.volume.lba_bytes;
 	object.base_lba = ugst_bytes_to_lba(off, object.lba_bytes);
 	object.name = ugst_json_text(source->name);
 	if (!object.name)
 		return ugst_fail_memory(err);
 	status = ugst_catalog_add_object(&volume->plan, &object,
-	                                 &shard->object_id, err);
+	                                 &copy->object_id, err);
 	free(object.name);
 	if (status == UGDS_ST_OK)
 		status = add_record(job, volume, &record, err);
 	if (status == UGDS_ST_OK)
-		status = ugst_record_add(record, shard->object_id, err);
-	shard->placed = true;
+		status = ugst_record_add(record, copy->object_id, err);
+	copy->placed = true;
 	volume->used = true;
 	volume->behind = true;
 	return status;
@@ -194,10 +222,9 @@ int ugst_job_place(struct ugst_job *job, struct ugds_st_error *err)
 
 	for (size_t i = 0; i < job->volume_count && status == UGDS_ST_OK; i++)
 		status = plan_kept(job, i, err);
-	for (size_t i = 0;
-	     i < job->checkpoint.shard_count && status == UGDS_ST_OK; i++)
-		if (!job->shards[i].placed)
-			status = place_one(job, &job->shards[i], err);
+	for (size_t i = 0; i < job->copy_count && status == UGDS_ST_OK; i++)
+		if (!job->copies[i].placed)
+			status = place_one(job, &job->copies[i], err);
 	for (size_t i = 0; i < job->volume_count && status == UGDS_ST_OK; i++)
 		status = check_catalog(&job->volumes[i], err);
 	return status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reuse.c - shards that a volume has already; job.h.
+ * reuse.c - copies that a volume has already; job.h.
  *
  * Size and header hash only make a candidate: fine-tuned models have equal
  * headers. What counts is every byte.
@@ -12,17 +12,21 @@
 #include "import/job.h"
 
 /* Candidates are tried in this order, so that an import of what is there
- * already finds what the manifest names. */
+ * already finds what the manifest names. Where fewer copies are wanted than
+ * there are, those that it names first are spread over the volumes. */
 enum rank {
+	RANK_FIRST,     /* the manifest names it first for this shard */
 	RANK_PUBLISHED, /* the manifest names it for this shard */
 	RANK_OWN,       /* a record of this checkpoint lists it */
 	RANK_OTHER,
 	RANK_COUNT
 };
 
-static bool is_published(const struct ugst_job *job,
-                         const struct ugst_source_shard *source,
-                         const struct ugst_uuid *volume, uint64_t object_id)
+/* Rank by the manifest; RANK_COUNT: it does not name the object. */
+static enum rank published_rank(const struct ugst_job *job,
+                                const struct ugst_source_shard *source,
+                                const struct ugst_uuid *volume,
+                                uint64_t object_id)
 {
 	const struct ugst_manifest *manifest = &job->publication.manifest;
 
@@ -39,20 +43,22 @@ static bool is_published(const struct ugst_job *job,
 
 			if (copy->object_id == object_id &&
 			    ugst_uuid_equal(&known->record.uuid, volume))
-				return true;
+				return k == 0 ? RANK_FIRST : RANK_PUBLISHED;
 		}
 	}
-	return false;
+	return RANK_COUNT;
 }
 
 static enum rank rank_of(const struct ugst_job *job,
                          const struct ugst_source_shard *source,
                          const struct ugst_catalog *catalog, uint64_t object_id)
 {
+	enum rank rank =
+		published_rank(job, source, &catalog->volume.uuid, object_id);
 	bool listed = false;
 
-	if (is_published(job, source, &catalog->volume.uuid, object_id))
-		return RANK_PUBLISHED;
+	if (rank != RANK_COUNT)
+		return rank;
 	for (size_t i = 0; i < catalog->record_count; i++) {
 		const struct ugst_record *record = &catalog->records[i];
 
@@ -67,7 +73,7 @@ static enum rank rank_of(const struct ugst_job *job,
 	return listed ? RANK_OTHER : RANK_COUNT;
 }
 
-static int compare(struct ugst_job *job, struct ugst_job_shard *shard,
+static int compare(struct ugst_job *job, struct ugst_job_copy *copy,
                    size_t volume, const struct ugst_object *object,
                    struct ugds_st_error *err)
 {
@@ -76,7 +82,7 @@ static int compare(struct ugst_job *job, struct ugst_job_shard *shard,
 	struct ugst_shard_file file;
 	struct ugst_hash hash;
 	bool equal = false;
-	int status = ugst_shard_file_open(shard->source, &file, err);
+	int status = ugst_shard_file_open(copy->source, &file, err);
 
 	if (status != UGDS_ST_OK)
 		return status;
@@ -90,55 +96,72 @@ static int compare(struct ugst_job *job, struct ugst_job_shard *shard,
 	 * verification fail. */
 	if (status == UGDS_ST_OK && equal &&
 	    ugst_hash_equal(&hash, &object->hash)) {
-		shard->placed = true;
-		shard->reused = true;
-		shard->volume = volume;
-		shard->object_id = object->id;
-		shard->hash = hash;
+		copy->placed = true;
+		copy->reused = true;
+		copy->volume = volume;
+		copy->object_id = object->id;
+		copy->hash = hash;
 	} else {
 		job->env.done_bytes = done_bytes;
 	}
 	return status;
 }
 
-static int find_one(struct ugst_job *job, struct ugst_job_shard *shard,
-                    enum rank rank, struct ugds_st_error *err)
+/* Look for a copy on one volume. */
+static int find_on(struct ugst_job *job, struct ugst_job_copy *copy,
+                   enum rank rank, size_t volume, struct ugds_st_error *err)
 {
-	const struct ugst_source_shard *source = shard->source;
+	const struct ugst_source_shard *source = copy->source;
+	const struct ugst_catalog *catalog =
+		&job->volumes[volume].volume->label.catalog;
 	int status = UGDS_ST_OK;
 
-	for (size_t v = 0; v < job->volume_count; v++) {
-		const struct ugst_catalog *catalog =
-			&job->volumes[v].volume->label.catalog;
+	for (size_t i = 0;
+	     i < catalog->object_count && !copy->placed && status == UGDS_ST_OK;
+	     i++) {
+		const struct ugst_object *object = &catalog->objects[i];
 
-		for (size_t i = 0; i < catalog->object_count; i++) {
-			const struct ugst_object *object = &catalog->objects[i];
-
-			if (object->bytes != source->stamp.bytes ||
-			    !ugst_hash_equal(&object->header_hash,
-			                     &source->header_hash) ||
-			    rank_of(job, source, catalog, object->id) != rank)
-				continue;
-			status = compare(job, shard, v, object, err);
-			if (status != UGDS_ST_OK || shard->placed)
-				return status;
-		}
+		if (object->bytes != source->stamp.bytes ||
+		    !ugst_hash_equal(&object->header_hash,
+		                     &source->header_hash) ||
+		    rank_of(job, source, catalog, object->id) != rank)
+			continue;
+		status = compare(job, copy, volume, object, err);
 	}
 	return status;
 }
 
-int ugst_job_find_reusable(struct ugst_job *job, struct ugds_st_error *err)
+/* The copies of one shard: one from a volume at most. */
+static int find_copies(struct ugst_job *job, size_t shard,
+                       struct ugds_st_error *err)
 {
-	for (size_t i = 0; i < job->checkpoint.shard_count; i++) {
-		struct ugst_job_shard *shard = &job->shards[i];
+	struct ugst_job_copy *copy = ugst_job_copies(job, shard);
+	size_t left = job->copies_per_shard;
 
-		for (int rank = 0; rank < RANK_COUNT && !shard->placed;
-		     rank++) {
-			int status = find_one(job, shard, (enum rank)rank, err);
+	for (int rank = 0; rank < RANK_COUNT; rank++) {
+		for (size_t v = 0; v < job->volume_count && left; v++) {
+			int status;
 
+			if (ugst_job_has_copy(job, shard, v))
+				continue;
+			status = find_on(job, copy, (enum rank)rank, v, err);
 			if (status != UGDS_ST_OK)
 				return status;
+			if (copy->placed) {
+				copy++;
+				left--;
+			}
 		}
 	}
 	return UGDS_ST_OK;
+}
+
+int ugst_job_find_reusable(struct ugst_job *job, struct ugds_st_error *err)
+{
+	int status = UGDS_ST_OK;
+
+	for (size_t i = 0;
+	     i < job->checkpoint.shard_count && status == UGDS_ST_OK; i++)
+		status = find_copies(job, i, err);
+	return status;
 }

@@ -36,6 +36,11 @@ uint64_t ugst_plan_entry_bytes(uint32_t command_bytes)
 	return ugst_min(commands, ENTRY_MAX_COMMANDS) * command_bytes;
 }
 
+uint64_t ugst_plan_slot_bytes(uint32_t command_bytes)
+{
+	return ugst_min(ugst_plan_entry_bytes(command_bytes), ENTRY_BYTES);
+}
+
 static uint64_t segment_end(const struct ugst_segment *segment)
 {
 	return segment->device_off + segment->bytes;
@@ -231,6 +236,7 @@ int ugst_plan_build(struct ugst_plan *plan, struct ugst_segment *segments,
 		.lba_bytes = limits->lba_bytes,
 		.command_bytes = limits->command_bytes,
 		.entry_bytes = ugst_plan_entry_bytes(limits->command_bytes),
+		.slot_bytes = ugst_plan_slot_bytes(limits->command_bytes),
 		.segments = segments,
 		.segment_count = segment_count,
 	};
@@ -263,7 +269,8 @@ bool ugst_plan_peek(const struct ugst_plan *plan, struct ugst_entry *entry_out)
 
 	if (plan->range_at == plan->range_count)
 		return false;
-	bytes = ugst_min(range->bytes - plan->range_off, plan->entry_bytes);
+	bytes = ugst_min(range->bytes - plan->range_off,
+	                 range->base ? plan->entry_bytes : plan->slot_bytes);
 	*entry_out = (struct ugst_entry){
 		.device_off = range->device_off + plan->range_off,
 		.bytes = bytes,

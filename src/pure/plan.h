@@ -51,6 +51,7 @@ struct ugst_plan {
 	uint32_t lba_bytes;
 	uint32_t command_bytes;
 	uint64_t entry_bytes;
+	uint64_t slot_bytes;           /* the same of staged entries */
 	struct ugst_segment *segments; /* sorted by device_off; owned */
 	size_t segment_count;
 	struct ugst_range *ranges; /* sorted, disjoint; owned */
@@ -67,6 +68,14 @@ struct ugst_plan {
  * several entries fit a window of 63 commands.
  */
 uint64_t ugst_plan_entry_bytes(uint32_t command_bytes);
+
+/*
+ * ugst_plan_slot_bytes() - the size of a full entry that is staged.
+ *
+ * The same, but never more than 1 MiB: where commands are larger, an arena has
+ * better many slots than full commands.
+ */
+uint64_t ugst_plan_slot_bytes(uint32_t command_bytes);
 
 /*
  * ugst_plan_build() - plan a list of segments.

@@ -30,12 +30,6 @@ const struct ugst_copy *ugst_copies_first(const struct ugst_copies *copies)
 	return copies->count ? &copies->items[copies->first] : NULL;
 }
 
-struct ugst_copy *ugst_copies_last(const struct ugst_copies *copies)
-{
-	return copies->count ? &copies->items[copies->first + copies->count - 1]
-	                     : NULL;
-}
-
 void ugst_copies_pop(struct ugst_copies *copies)
 {
 	copies->first++;

@@ -5,13 +5,13 @@
 
 #include "base/common.h"
 
-/* A copy that was enqueued; the last one of its entry holds the slot. */
+/* A copy that was enqueued, and holds the slot that it reads. */
 struct ugst_copy {
 	uint64_t token;
 	uint64_t bytes;
 	size_t want;
-	uint64_t run;  /* of a late one: its call */
-	uint32_t slot; /* UGST_NO_SLOT: not the last one */
+	uint64_t run; /* of a late one: its call */
+	uint32_t slot;
 };
 
 /* Copies in the order in which they were enqueued. */
@@ -27,9 +27,6 @@ bool ugst_copies_push(struct ugst_copies *copies, const struct ugst_copy *copy);
 
 /* The oldest; NULL: none. */
 const struct ugst_copy *ugst_copies_first(const struct ugst_copies *copies);
-
-/* The youngest; NULL: none. */
-struct ugst_copy *ugst_copies_last(const struct ugst_copies *copies);
 
 void ugst_copies_pop(struct ugst_copies *copies);
 

@@ -168,6 +168,20 @@ static int add_shard(ugds_st_store *store,
 	return status;
 }
 
+/* Shards are alike: the first one says how much room all of them take. Where
+ * there is none, or they are not, the table grows as it goes. */
+static void reserve_table(const ugds_st_store *store)
+{
+	uint64_t count = ugst_table_count(store->table);
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < store->shard_count; i++)
+		bytes += header_bytes(&store->shards[i]);
+	(void)ugst_table_reserve(
+		store->table, count * bytes / header_bytes(&store->shards[0]),
+		NULL);
+}
+
 static int load_group(ugds_st_store *store,
                       const struct ugst_manifest *manifest, struct group *group,
                       struct ugds_st_error *err)
@@ -191,6 +205,8 @@ static int load_group(ugds_st_store *store,
 		if (status == UGDS_ST_OK)
 			status = add_shard(store, &manifest->shards[i], i,
 			                   group->bytes + at, err);
+		if (status == UGDS_ST_OK && i == 0)
+			reserve_table(store);
 		at += header_bytes(shard);
 	}
 	free(group->bytes);

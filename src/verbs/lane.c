@@ -7,8 +7,10 @@
 #include "base/units.h"
 #include "verbs/lane.h"
 
-/* Entries looked at in one round. */
-#define STEP_ENTRIES 32u
+/* Entries looked at in one round. What is staged is copied here, and the slots
+ * that this frees are submitted in the next: were there many, the device would
+ * run dry meanwhile. */
+#define STEP_ENTRIES 2u
 /* How often copies on callers' streams are asked. */
 #define ASK_NS (200 * UGST_NS_PER_US)
 
@@ -106,22 +108,11 @@ static void copy_failed(struct ugst_lane *lane, size_t index, int code)
 static void copy_over(struct ugst_lane *lane, const struct ugst_copy *copy,
                       int result)
 {
+	give_slot(lane, copy->slot);
 	if (result < 0)
 		copy_failed(lane, copy->want, result);
 	else
 		arrived(lane, copy->want, copy->bytes);
-}
-
-/* The last copy of an entry is not in the list: those before it may be, and
- * then still read the slot. The youngest of them holds it instead. */
-static void pass_slot(struct ugst_lane *lane, uint32_t slot)
-{
-	struct ugst_copy *last = ugst_copies_last(&lane->copies);
-
-	if (last && last->slot == UGST_NO_SLOT)
-		last->slot = slot;
-	else
-		give_slot(lane, slot);
 }
 
 /* Copies that are done; with wait, at least the oldest. */
@@ -140,7 +131,6 @@ static bool reap(struct ugst_lane *lane, bool wait)
 			break;
 		ugst_copies_pop(&lane->copies);
 		copy_over(lane, &copy, result);
-		give_slot(lane, copy.slot);
 		moved = true;
 	}
 	return moved;
@@ -164,34 +154,64 @@ static void copy_enqueued(struct ugst_lane *lane, struct ugst_copy copy)
 	if (result == 0) /* no memory to keep it */
 		result = memory->done(memory->ctx, copy.token, 1);
 	copy_over(lane, &copy, result);
-	pass_slot(lane, copy.slot);
 }
 
 /* ------------------------------------------------------- entries that are over
  */
 
-/* The part of a segment that an entry holds. */
+/* What an entry has of a segment. */
 struct part {
+	const struct ugst_segment *segment;
 	uint64_t device_off;
-	uint64_t bytes; /* 0: none */
+	uint64_t bytes;
 };
 
-static struct part part_of(const struct ugst_segment *segment,
-                           const struct ugst_entry *entry)
-{
-	uint64_t from = ugst_max(segment->device_off, entry->device_off);
-	uint64_t to = ugst_min(segment->device_off + segment->bytes,
-	                       entry->device_off + entry->bytes);
+/* The parts of an entry whose wants are not over. */
+struct parts {
+	const struct ugst_lane *lane;
+	const struct ugst_entry *entry;
+	size_t next;
+	size_t end;
+};
 
-	return (struct part){from, from < to ? to - from : 0};
+static struct parts parts_of(const struct ugst_lane *lane,
+                             const struct ugst_entry *entry)
+{
+	struct parts parts = {.lane = lane, .entry = entry};
+
+	ugst_plan_segments(&lane->plan, entry->device_off, entry->bytes,
+	                   &parts.next, &parts.end);
+	return parts;
 }
 
+static bool next_part(struct parts *parts, struct part *part_out)
+{
+	const struct ugst_lane *lane = parts->lane;
+	const struct ugst_entry *entry = parts->entry;
+
+	while (parts->next < parts->end) {
+		const struct ugst_segment *segment =
+			&lane->plan.segments[parts->next++];
+		uint64_t from =
+			ugst_max(segment->device_off, entry->device_off);
+		uint64_t to = ugst_min(segment->device_off + segment->bytes,
+		                       entry->device_off + entry->bytes);
+
+		if (from >= to || lane->wants[segment->request].over)
+			continue;
+		*part_out = (struct part){segment, from, to - from};
+		return true;
+	}
+	return false;
+}
+
+/* Copy a part out of a slot to where it goes. */
 static void copy_out(struct ugst_lane *lane, const struct ugst_done *done,
-                     const struct ugst_segment *segment, struct part part,
-                     uint32_t slot)
+                     struct part part)
 {
 	const struct ugds_st_memory_ops *memory = lane->path->memory;
-	const struct ugst_arena *arena = &lane->source->arena;
+	const struct ugst_segment *segment = part.segment;
+	struct ugst_arena *arena = &lane->source->arena;
 	const char *from = arena->base +
 	                   ugst_arena_slot_off(arena, done->slot) +
 	                   (part.device_off - done->entry.device_off);
@@ -199,7 +219,7 @@ static void copy_out(struct ugst_lane *lane, const struct ugst_done *done,
 	struct ugst_copy copy = {
 		.bytes = part.bytes,
 		.want = segment->request,
-		.slot = slot,
+		.slot = done->slot,
 	};
 	int code = memory->copy(memory->ctx, to, from, part.bytes,
 	                        lane->opts->stream, &copy.token);
@@ -207,93 +227,58 @@ static void copy_out(struct ugst_lane *lane, const struct ugst_done *done,
 	lane->wants[segment->request].staged_bytes += part.bytes;
 	if (code) {
 		copy_failed(lane, segment->request, code);
-		pass_slot(lane, slot);
 		return;
 	}
+	ugst_queue_hold_slot(lane->source->queue, arena, copy.slot);
 	copy_enqueued(lane, copy);
 }
 
-/* Copy a staged entry to its destinations; the last copy holds the slot. */
 static void unload(struct ugst_lane *lane, const struct ugst_done *done)
 {
-	const struct ugst_segment *last = NULL;
-	struct part last_part = {0, 0};
-	size_t first;
-	size_t end;
+	struct parts parts = parts_of(lane, &done->entry);
+	struct part part;
 
-	ugst_plan_segments(&lane->plan, done->entry.device_off,
-	                   done->entry.bytes, &first, &end);
-	for (size_t i = first; i < end; i++) {
-		const struct ugst_segment *segment = &lane->plan.segments[i];
-		struct part part = part_of(segment, &done->entry);
-
-		if (part.bytes == 0 || lane->wants[segment->request].over)
-			continue;
-		if (last)
-			copy_out(lane, done, last, last_part, UGST_NO_SLOT);
-		last = segment;
-		last_part = part;
-	}
-	if (last)
-		copy_out(lane, done, last, last_part, done->slot);
-	else
-		give_slot(lane, done->slot);
+	while (next_part(&parts, &part))
+		copy_out(lane, done, part);
 }
 
 static void landed(struct ugst_lane *lane, const struct ugst_entry *entry)
 {
-	size_t first;
-	size_t end;
+	struct parts parts = parts_of(lane, entry);
+	struct part part;
 
-	ugst_plan_segments(&lane->plan, entry->device_off, entry->bytes, &first,
-	                   &end);
-	for (size_t i = first; i < end; i++) {
-		const struct ugst_segment *segment = &lane->plan.segments[i];
-		struct part part = part_of(segment, entry);
+	while (next_part(&parts, &part)) {
+		size_t want = part.segment->request;
 
-		if (part.bytes == 0)
-			continue;
-		lane->wants[segment->request].direct_bytes += part.bytes;
-		arrived(lane, segment->request, part.bytes);
+		lane->wants[want].direct_bytes += part.bytes;
+		arrived(lane, want, part.bytes);
 	}
 }
 
-/* Is any want that is not over in an entry's blocks? */
 static bool is_wanted(const struct ugst_lane *lane,
                       const struct ugst_entry *entry)
 {
-	size_t first;
-	size_t end;
+	struct parts parts = parts_of(lane, entry);
+	struct part part;
 
-	ugst_plan_segments(&lane->plan, entry->device_off, entry->bytes, &first,
-	                   &end);
-	for (size_t i = first; i < end; i++) {
-		const struct ugst_segment *segment = &lane->plan.segments[i];
-
-		if (part_of(segment, entry).bytes &&
-		    !lane->wants[segment->request].over)
-			return true;
-	}
-	return false;
+	return next_part(&parts, &part);
 }
 
-/* A block cannot be read: those fail whose block it is. */
-static void fail_block(struct ugst_lane *lane, const struct ugst_entry *entry)
+/* A block cannot be read, or the device has written what the memory cannot make
+ * visible (a code of its fence): those fail whose it is. */
+static void fail_entry(struct ugst_lane *lane, const struct ugst_entry *entry,
+                       int fence_code)
 {
-	size_t first;
-	size_t end;
+	struct parts parts = parts_of(lane, entry);
+	struct part part;
 
-	ugst_plan_segments(&lane->plan, entry->device_off, entry->bytes, &first,
-	                   &end);
-	for (size_t i = first; i < end; i++) {
-		const struct ugst_segment *segment = &lane->plan.segments[i];
-		struct ugst_want *want = &lane->wants[segment->request];
+	while (next_part(&parts, &part)) {
+		struct ugst_want *want = &lane->wants[part.segment->request];
 
-		if (part_of(segment, entry).bytes == 0 || want->over)
-			continue;
 		want->source = lane->source_index;
 		want->failed_off = entry->device_off;
-		want_over(lane, segment->request, UGDS_ST_IO);
+		want->fence_code = fence_code;
+		want_over(lane, part.segment->request, UGDS_ST_IO);
 	}
 }
 
@@ -332,33 +317,13 @@ static void entry_failed(struct ugst_lane *lane, const struct ugst_entry *entry)
 	if (!is_wanted(lane, entry))
 		return;
 	if (!entry->again)
-		add_repairs(lane, entry, limits->command_bytes);
+		add_repairs(
+			lane, entry,
+			ugst_min(limits->command_bytes, lane->plan.slot_bytes));
 	else if (entry->bytes > limits->lba_bytes)
 		add_repairs(lane, entry, half_bytes);
 	else
-		fail_block(lane, entry);
-}
-
-/* The device has written what the memory cannot make visible. */
-static void unseen(struct ugst_lane *lane, const struct ugst_done *done,
-                   int code)
-{
-	size_t first;
-	size_t end;
-
-	ugst_plan_segments(&lane->plan, done->entry.device_off,
-	                   done->entry.bytes, &first, &end);
-	for (size_t i = first; i < end; i++) {
-		const struct ugst_segment *segment = &lane->plan.segments[i];
-		struct ugst_want *want = &lane->wants[segment->request];
-
-		if (part_of(segment, &done->entry).bytes == 0 || want->over)
-			continue;
-		want->fence_code = code;
-		want->source = lane->source_index;
-		want_over(lane, segment->request, UGDS_ST_IO);
-	}
-	give_slot(lane, done->slot);
+		fail_entry(lane, entry, 0);
 }
 
 /* @fence_code: of the fence after it; 0: good. */
@@ -373,10 +338,9 @@ static void entry_over(struct ugst_lane *lane, const struct ugst_done *done,
 	if (done->entry.again)
 		count_up(&counters->retries, 1);
 	if (done->status) {
-		give_slot(lane, done->slot);
 		entry_failed(lane, &done->entry);
 	} else if (fence_code) {
-		unseen(lane, done, fence_code);
+		fail_entry(lane, &done->entry, fence_code);
 	} else if (done->entry.base) {
 		count_up(&counters->direct_bytes, done->entry.bytes);
 		landed(lane, &done->entry);
@@ -384,6 +348,7 @@ static void entry_over(struct ugst_lane *lane, const struct ugst_done *done,
 		count_up(&counters->staged_bytes, done->entry.bytes);
 		unload(lane, done);
 	}
+	give_slot(lane, done->slot);
 }
 
 /* ------------------------------------------------------------------ the lane

@@ -51,7 +51,7 @@ static void ask_all(const struct ugst_path *path, struct ugst_source *source,
 		if (result == 0) {
 			held_run = copy.run;
 			copies->items[copies->first + kept++] = copy;
-		} else if (copy.slot != UGST_NO_SLOT) {
+		} else {
 			ugst_arena_give(&source->arena, copy.slot);
 		}
 	}

@@ -53,6 +53,11 @@ static int check_opts(const struct ugds_st_open_opts *opts,
 		return ugst_fail(err, UGDS_ST_INVALID_ARG,
 		                 "open: a handle is lent for device %zu of %zu",
 		                 opts->ugds_handle_device, opts->device_count);
+	if (opts->ugds_calls && opts->libugds_path)
+		return ugst_fail(err, UGDS_ST_INVALID_ARG,
+		                 "open: expected ugds_calls or libugds_path, "
+		                 "found both (%s)",
+		                 opts->libugds_path);
 	return UGDS_ST_OK;
 }
 
@@ -99,6 +104,7 @@ static int open_source(ugds_st_store *store,
 	struct ugst_device_opts device_opts = {
 		.provider = opts->provider,
 		.libugds_path = opts->libugds_path,
+		.lent_calls = opts->ugds_calls,
 		.common_bus = opts->flags & UGDS_ST_OPEN_COMMON_BUS,
 	};
 	int status;
@@ -197,7 +203,7 @@ static uint64_t slot_bytes_of(const ugds_st_store *store, size_t source)
 {
 	struct ugst_queue *queue = store->path.sources[source].queue;
 
-	return ugst_plan_entry_bytes(
+	return ugst_plan_slot_bytes(
 		ugst_queue_device(queue)->limits.command_bytes);
 }
 

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "ugds_st.h"
+#include "ugds_st_import.h"
 
 #ifdef __cplusplus
 #define PIN(what) static_assert(what, #what)
@@ -79,7 +80,11 @@ PIN(sizeof(struct ugds_st_memory_ops) == 88);
 PIN(offsetof(struct ugds_st_open_opts, devices) == 8);
 PIN(offsetof(struct ugds_st_open_opts, memory) == 56);
 PIN(offsetof(struct ugds_st_open_opts, flags) == 76);
-PIN(sizeof(struct ugds_st_open_opts) == 80);
+PIN(offsetof(struct ugds_st_open_opts, ugds_calls) == 80);
+PIN(sizeof(struct ugds_st_open_opts) == 88);
+PIN(offsetof(struct ugds_st_ugds_calls, driver_open) == 8);
+PIN(offsetof(struct ugds_st_ugds_calls, batch_destroy) == 80);
+PIN(sizeof(struct ugds_st_ugds_calls) == 88);
 PIN(offsetof(struct ugds_st_store_info, generation) == 32);
 PIN(sizeof(struct ugds_st_store_info) == 80);
 PIN(offsetof(struct ugds_st_info, payload_bytes) == 40);
@@ -92,7 +97,26 @@ PIN(offsetof(struct ugds_st_read_opts, ready) == 24);
 PIN(sizeof(struct ugds_st_read_opts) == 40);
 PIN(sizeof(struct ugds_st_stats) == 88);
 
+PIN(UGDS_ST_IMPORT_SPARSE == 1);
+PIN(UGDS_ST_IMPORT_FORCE == 2);
+PIN(UGDS_ST_IMPORT_VERIFY == 1);
+PIN(offsetof(struct ugds_st_import_format_opts, replace_uuid) == 20);
+PIN(sizeof(struct ugds_st_import_format_opts) == 56);
+PIN(offsetof(struct ugds_st_import_opts, flags) == 56);
+PIN(offsetof(struct ugds_st_import_opts, copies) == 88);
+PIN(sizeof(struct ugds_st_import_opts) == 96);
+PIN(offsetof(struct ugds_st_import_result, published) == 72);
+PIN(sizeof(struct ugds_st_import_result) == 80);
+PIN(offsetof(struct ugds_st_import_drop_opts, devices) == 32);
+PIN(sizeof(struct ugds_st_import_drop_opts) == 64);
+PIN(sizeof(struct ugds_st_import_drop_result) == 48);
+PIN(sizeof(struct ugds_st_import_adopt_opts) == 24);
+
 /* The INIT macros fill every field: nothing is left for a warning. */
 struct ugds_st_open_opts open_opts = UGDS_ST_OPEN_OPTS_INIT;
 struct ugds_st_read read_request = UGDS_ST_READ_INIT;
 struct ugds_st_read_opts read_opts = UGDS_ST_READ_OPTS_INIT;
+struct ugds_st_import_format_opts format_opts = UGDS_ST_IMPORT_FORMAT_OPTS_INIT;
+struct ugds_st_import_opts import_opts = UGDS_ST_IMPORT_OPTS_INIT;
+struct ugds_st_import_drop_opts drop_opts = UGDS_ST_IMPORT_DROP_OPTS_INIT;
+struct ugds_st_import_adopt_opts adopt_opts = UGDS_ST_IMPORT_ADOPT_OPTS_INIT;

@@ -40,6 +40,8 @@ expect 2 "$cat" --verify "$checkpoint" a
 expect 2 "$cat" --raw --verify "$checkpoint" a
 expect 2 "$cat" --json --raw "$checkpoint" a
 expect 2 "$cat" --device
+expect 1 "$cat" --degraded "$checkpoint"
+says err "--degraded" "not imported"
 expect 2 "$import" --format
 expect 2 "$import" --list
 expect 2 "$import" --format --list volume
@@ -47,6 +49,17 @@ expect 2 "$import" --format --size 12Q volume
 expect 2 "$import" --device volume "$checkpoint"
 expect 2 "$import" --manifest model.json "$checkpoint"
 expect 2 "$import" --device volume --manifest model.json
+for copies in 0 -1 2x 4294967296 ''; do
+	expect 2 "$import" --copies "$copies" --device volume \
+		--manifest model.json "$checkpoint"
+	says err "--copies: expected a number of 1 or more, found \"$copies\""
+done
+expect 2 "$import" --copies 2 --list volume
+says err "--copies"
+expect 1 "$import" --copies 2 --device volume --manifest model.json \
+	"$checkpoint"
+says err "found 1 for 2 copies"
+[ -e model.json ] && bad "a manifest of two copies on one device"
 expect 2 "$import" --prune
 expect 2 "$import" --prune --remove --manifest model.json
 expect 2 "$import" --remove volume

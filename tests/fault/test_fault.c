@@ -32,8 +32,7 @@ static const char *const names[] = {"import", "same",   "prune", "remove",
 
 /* The folder as it is before a command, to go back to. */
 struct saved {
-	char *volume;
-	size_t volume_bytes;
+	char *volumes[SCENE_VOLUMES_MAX];
 	char *manifest;
 	size_t manifest_bytes;
 };
@@ -89,7 +88,9 @@ static int run_command(struct scene *scene, enum command command)
 	}
 }
 
-static void restore(struct scene *scene, const struct saved *saved)
+/* In place, and what a command may have touched: to give blocks back and take
+ * them again is slow. */
+static void restore_volume(const char *path, const char *volume)
 {
 	static const struct {
 		size_t off;
@@ -100,20 +101,23 @@ static void restore(struct scene *scene, const struct saved *saved)
 	               {9 * UGST_MIB, 65536},
 	               {10 * UGST_MIB, 65536},
 	               {11 * UGST_MIB, 65536}};
-	int fd;
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
 
-	(void)unlink(scene_path(scene, "m"));
-	(void)unlink(scene_path(scene, "m.ugds-st-new"));
-	(void)unlink(scene_path(scene, "fresh"));
-	/* In place, and what a command may have touched: to give blocks back
-	 * and take them again is slow. */
-	fd = open(scene->devices[0], O_WRONLY | O_CLOEXEC);
 	for (size_t i = 0; i < UGST_COUNT(touched); i++)
-		assert_int_equal(pwrite(fd, saved->volume + touched[i].off,
+		assert_int_equal(pwrite(fd, volume + touched[i].off,
 		                        touched[i].bytes,
 		                        (off_t)touched[i].off),
 		                 touched[i].bytes);
 	assert_int_equal(close(fd), 0);
+}
+
+static void restore(struct scene *scene, const struct saved *saved)
+{
+	(void)unlink(scene_path(scene, "m"));
+	(void)unlink(scene_path(scene, "m.ugds-st-new"));
+	(void)unlink(scene_path(scene, "fresh"));
+	for (size_t i = 0; i < scene->device_count; i++)
+		restore_volume(scene->devices[i], saved->volumes[i]);
 	if (saved->manifest)
 		scene_write(scene_path(scene, "m"), saved->manifest,
 		            saved->manifest_bytes);
@@ -187,11 +191,13 @@ static void sweep(struct scene *scene, enum command command)
 {
 	static const enum wrap_class classes[] = {WRAP_MEMORY, WRAP_CALLS};
 	struct saved saved = {0};
+	size_t bytes;
 
 	/* Made now, so that the sweep does not count it. */
 	(void)scene_path(scene, "m.ugds-st-new");
 	(void)scene_path(scene, "fresh");
-	saved.volume = scene_slurp(scene->devices[0], &saved.volume_bytes);
+	for (size_t i = 0; i < scene->device_count; i++)
+		saved.volumes[i] = scene_slurp(scene->devices[i], &bytes);
 	saved.manifest =
 		scene_slurp(scene_path(scene, "m"), &saved.manifest_bytes);
 	for (size_t i = 0; i < UGST_COUNT(classes); i++) {
@@ -213,16 +219,21 @@ static void sweep(struct scene *scene, enum command command)
 		                                        : "calls");
 	}
 	restore(scene, &saved);
-	free(saved.volume);
+	for (size_t i = 0; i < scene->device_count; i++)
+		free(saved.volumes[i]);
 	free(saved.manifest);
 }
 
-static struct scene *prepare(void)
+/* A volume for each copy. */
+static struct scene *prepare(uint32_t copies)
 {
+	static const char *const volumes[] = {"v", "w"};
 	struct scene *scene = scene_new();
 
 	scene->flags = UGDS_ST_IMPORT_VERIFY;
-	scene_volume(scene, "v", VOLUME_BYTES);
+	scene->copies = copies;
+	for (uint32_t i = 0; i < copies; i++)
+		scene_volume(scene, volumes[i], VOLUME_BYTES);
 	scene_checkpoint(scene, "c", 1, 2, 10000);
 	scene_checkpoint(scene, "d", 1, 2, 10000);
 	scene_shard(scene,
@@ -234,7 +245,7 @@ static struct scene *prepare(void)
 
 static void every_fault(void **state)
 {
-	struct scene *scene = prepare();
+	struct scene *scene = prepare(1);
 
 	(void)state;
 	sweep(scene, COMMAND_IMPORT);
@@ -248,10 +259,23 @@ static void every_fault(void **state)
 	scene_free(scene);
 }
 
+static void every_fault_of_copies(void **state)
+{
+	struct scene *scene = prepare(2);
+
+	(void)state;
+	sweep(scene, COMMAND_IMPORT);
+	sweep(scene, COMMAND_SAME);
+	sweep(scene, COMMAND_REMOVE);
+	assert_ok(scene_import(scene, "m", "d"), scene->err);
+	sweep(scene, COMMAND_PRUNE);
+	scene_free(scene);
+}
+
 /* Interrupted and short transfers change nothing. */
 static void short_and_interrupted(void **state)
 {
-	struct scene *scene = prepare();
+	struct scene *scene = prepare(1);
 
 	(void)state;
 	wrap_arm(WRAP_SHORT, 0, false);
@@ -268,6 +292,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_fault),
+		cmocka_unit_test(every_fault_of_copies),
 		cmocka_unit_test(short_and_interrupted),
 	};
 

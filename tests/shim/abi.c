@@ -35,6 +35,9 @@ SAME_MEMBER(ugst_ugds_event, cookie, uGDSIOEvents_t, cookie);
 SAME_MEMBER(ugst_ugds_event, status, uGDSIOEvents_t, status);
 SAME_MEMBER(ugst_ugds_event, ret, uGDSIOEvents_t, ret);
 
+/* Every call that an engine lends has uGDS's name. */
+const struct ugds_st_ugds_calls calls = UGDS_ST_UGDS_CALLS_INIT;
+
 SAME(UGST_UGDS_HANDLE_TYPE_FD, UGDS_HANDLE_TYPE_OPAQUE_FD);
 SAME(UGST_UGDS_READ, UGDS_READ);
 SAME(UGST_UGDS_WAITING, UGDS_BATCH_WAITING);

@@ -119,6 +119,7 @@ run device UGDS_INTERRUPT_MODE=1
 run read UGDS_INTERRUPT_MODE=1
 run loss UGDS_INTERRUPT_MODE=1
 run loss UGDS_SHIM_HUGETLB=fail
+run lent UGDS_SHIM_MDTS=5
 
 # Loss that makes uGDS wait for a controller that does not answer, for a command
 # that never ends, for a place in a queue.

@@ -28,7 +28,7 @@ static int load(void **state)
 	struct ugds_st_error err;
 
 	(void)state;
-	assert_ok(ugst_ugds_load(NULL, &ugds, &err), err);
+	assert_ok(ugst_ugds_load(NULL, NULL, &ugds, &err), err);
 	return 0;
 }
 
@@ -288,7 +288,7 @@ static int child_main(const char *what)
 	struct ugst_real_device *device;
 
 	if (strcmp(what, "acquire") == 0) {
-		if (ugst_ugds_load(NULL, &ugds, NULL) ||
+		if (ugst_ugds_load(NULL, NULL, &ugds, NULL) ||
 		    ugst_ugds_real_acquire(ugds, DEVICE, 0, &device, NULL))
 			return 1;
 	} else if (open(DEVICE, O_RDWR) < 0) {

@@ -338,7 +338,7 @@ static void lent_handle(void **state)
 	uint64_t bytes;
 
 	(void)state;
-	assert_ok(ugst_ugds_load(NULL, &ugds, &err), err);
+	assert_ok(ugst_ugds_load(NULL, NULL, &ugds, &err), err);
 	assert_int_equal(ugds->driver_open().code, 0);
 	descr.u.fd = open(RIG_DEVICE, O_RDWR | O_CLOEXEC);
 	assert_int_equal(ugds->handle_register(&handle, &descr).code, 0);
@@ -377,7 +377,7 @@ static void engines_registration(void **state)
 	ugds_st_buffer *buffer;
 
 	(void)state;
-	assert_ok(ugst_ugds_load(NULL, &ugds, &err), err);
+	assert_ok(ugst_ugds_load(NULL, NULL, &ugds, &err), err);
 	arena_new(&arena, store);
 	assert_int_equal(ugds->buf_register(arena.memory, arena.bytes, 0).code,
 	                 0);

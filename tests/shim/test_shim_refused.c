@@ -92,7 +92,7 @@ int main(void)
 		              "skipped\n");
 		return 77;
 	}
-	if (ugst_ugds_load(NULL, &ugds, &err)) {
+	if (ugst_ugds_load(NULL, NULL, &ugds, &err)) {
 		print_error("%s\n", err.text);
 		return 1;
 	}

@@ -17,15 +17,18 @@
 static const struct ugst_ugds *table;
 static uint64_t stuck_maps;
 
-int __real_ugst_ugds_load(const char *path, const struct ugst_ugds **ugds_out,
+int __real_ugst_ugds_load(const struct ugds_st_ugds_calls *lent,
+                          const char *path, const struct ugst_ugds **ugds_out,
                           struct ugds_st_error *err);
-int __wrap_ugst_ugds_load(const char *path, const struct ugst_ugds **ugds_out,
+int __wrap_ugst_ugds_load(const struct ugds_st_ugds_calls *lent,
+                          const char *path, const struct ugst_ugds **ugds_out,
                           struct ugds_st_error *err);
 
-int __wrap_ugst_ugds_load(const char *path, const struct ugst_ugds **ugds_out,
+int __wrap_ugst_ugds_load(const struct ugds_st_ugds_calls *lent,
+                          const char *path, const struct ugst_ugds **ugds_out,
                           struct ugds_st_error *err)
 {
-	int status = __real_ugst_ugds_load(path, ugds_out, err);
+	int status = __real_ugst_ugds_load(lent, path, ugds_out, err);
 
 	if (status == UGDS_ST_OK)
 		*ugds_out = table;
@@ -130,7 +133,8 @@ static int run(void)
 		rules_rig.shorten = shorten;
 		rules_rig.block_submit = block_submit;
 	}
-	assert_ok(__real_ugst_ugds_load(NULL, &rules_rig.ugds, &err), err);
+	assert_ok(__real_ugst_ugds_load(NULL, NULL, &rules_rig.ugds, &err),
+	          err);
 	return rules_run();
 }
 

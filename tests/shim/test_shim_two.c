@@ -110,7 +110,7 @@ static void foreign_first_handle(void **state)
 	(void)state;
 	if (has_common_bus())
 		skip();
-	assert_ok(ugst_ugds_load(NULL, &ugds, &err), err);
+	assert_ok(ugst_ugds_load(NULL, NULL, &ugds, &err), err);
 	assert_int_equal(ugds->driver_open().code, 0);
 	descr.u.fd = open(RIG_OTHER_DEVICE, O_RDWR | O_CLOEXEC);
 	assert_int_equal(ugds->handle_register(&handle, &descr).code, 0);
@@ -145,7 +145,7 @@ static void first_handle_is_given_up(void **state)
 	(void)state;
 	if (!has_common_bus())
 		skip();
-	assert_ok(ugst_ugds_load(NULL, &ugds, &err), err);
+	assert_ok(ugst_ugds_load(NULL, NULL, &ugds, &err), err);
 	assert_int_equal(ugds->driver_open().code, 0);
 	descr.u.fd = open(RIG_THIRD_DEVICE, O_RDWR | O_CLOEXEC);
 	assert_int_equal(ugds->handle_register(&handle, &descr).code, 0);

@@ -24,8 +24,9 @@
 #include "devices/ugds_compat_script.h"
 
 #define MIB ((size_t)UGST_MIB)
-#define FILE_BYTES (8 * MIB)
-#define BUF_BYTES (4 * MIB)
+#define FILE_BYTES (16 * MIB)
+#define BUF_BYTES (8 * MIB)
+#define COMMAND_BYTES (4 * MIB)
 #define FILL 0xA5
 
 struct fixture {

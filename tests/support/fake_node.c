@@ -27,7 +27,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct handle handles[8];
 static void *owner; /* whose controller buffers are mapped for */
 
-int __wrap_ugst_ugds_load(const char *path, const struct ugst_ugds **ugds_out,
+int __wrap_ugst_ugds_load(const struct ugds_st_ugds_calls *lent,
+                          const char *path, const struct ugst_ugds **ugds_out,
                           struct ugds_st_error *err);
 bool __wrap_ugst_guest_driver(dev_t device, char *name_out, size_t name_bytes);
 void *__wrap_mmap64(void *addr, size_t bytes, int prot, int flags, int fd,
@@ -51,9 +52,11 @@ static struct fake_node *find_node(int fd)
 
 /* ------------------------------------------------ what the library looks at */
 
-int __wrap_ugst_ugds_load(const char *path, const struct ugst_ugds **ugds_out,
+int __wrap_ugst_ugds_load(const struct ugds_st_ugds_calls *lent,
+                          const char *path, const struct ugst_ugds **ugds_out,
                           struct ugds_st_error *err)
 {
+	(void)lent;
 	(void)path;
 	(void)err;
 	*ugds_out = fake_node_troubles.loaded;

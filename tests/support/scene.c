@@ -190,6 +190,7 @@ int scene_import(struct scene *scene, const char *manifest,
 	opts.devices = scene->devices;
 	opts.device_count = scene->device_count;
 	opts.flags = scene->flags;
+	opts.copies = scene->copies;
 	opts.note = take_note;
 	opts.ctx = scene;
 	memset(&scene->err, 0, sizeof(scene->err));
@@ -251,15 +252,20 @@ bool scene_holds(struct scene *scene, const char *manifest,
 	assert_int_equal(stat(checkpoint, &status), 0);
 	for (size_t i = 0; i < document.shard_count; i++) {
 		const struct ugst_manifest_shard *shard = &document.shards[i];
-		const struct ugst_manifest_copy *copy = &shard->copies[0];
-		const char *device = document.volumes[copy->volume].path;
 		char *source =
 			S_ISDIR(status.st_mode)
 				? ugst_printf("%s/%s", checkpoint, shard->name)
 				: ugst_strdup(checkpoint);
 
 		assert_non_null(source);
-		if (!holds_shard(shard, copy, device, source)) {
+		for (size_t k = 0; k < shard->copy_count; k++) {
+			const struct ugst_manifest_copy *copy =
+				&shard->copies[k];
+			const char *device =
+				document.volumes[copy->volume].path;
+
+			if (holds_shard(shard, copy, device, source))
+				continue;
 			(void)fprintf(stderr, "%s: %s is not as %s\n", manifest,
 			              device, source);
 			holds = false;

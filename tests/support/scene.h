@@ -18,7 +18,8 @@ struct scene {
 	struct ugst_import_env env;
 	const char *devices[SCENE_VOLUMES_MAX];
 	size_t device_count;
-	uint32_t flags; /* of imports */
+	uint32_t flags;  /* of imports */
+	uint32_t copies; /* likewise */
 	struct ugds_st_error err;
 	struct ugds_st_import_result result;
 	char notes[4096]; /* a line each */
@@ -57,8 +58,9 @@ int scene_import(struct scene *scene, const char *manifest,
 /* Parse a manifest; it must be there. */
 struct ugst_manifest scene_manifest(const char *path);
 
-/* Every shard of the manifest is on its volume, byte for byte as in the
- * checkpoint; lead and padding are zeros. false: not so, said on stderr. */
+/* Every copy of every shard of the manifest is on its volume, byte for byte as
+ * in the checkpoint; lead and padding are zeros. false: not so, said on stderr.
+ */
 bool scene_holds(struct scene *scene, const char *manifest,
                  const char *checkpoint);
 

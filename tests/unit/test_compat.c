@@ -154,8 +154,8 @@ static void limits_are_those_of_a_file(void **state)
 
 	assert_int_equal(ugst_ugds_compat_limits(f->handle, &limits), 0);
 	assert_int_equal(limits.lba_bytes, 4096);
-	assert_int_equal(limits.command_bytes, UGST_MIB);
-	assert_int_equal(limits.window_commands, 128);
+	assert_int_equal(limits.command_bytes, 4 * UGST_MIB);
+	assert_int_equal(limits.window_commands, 32);
 	assert_true(limits.wait_sleeps);
 	assert_int_equal(ugst_ugds_compat_limits(f, &limits), -1);
 	assert_int_equal(ugst_ugds_compat_limits(NULL, &limits), -1);
@@ -331,7 +331,7 @@ static void no_page_is_left_in_the_cache(void **state)
 	assert_int_equal(f->ugds->batch_setup(&f->batch, handle, 8).code, 0);
 	assert_int_equal(submit(f, entry(f, 0, 0, 3 * MIB, 1)), 0);
 	assert_event(one_event(f), 1, UGST_UGDS_COMPLETE, 3 * (ssize_t)MIB);
-	assert_data(f, 0, 0, BUF_BYTES);
+	assert_data(f, 0, 0, 4 * MIB);
 	assert_int_equal(cached_pages(f->path), 0);
 	f->ugds->batch_destroy(f->batch);
 	f->batch = batch;

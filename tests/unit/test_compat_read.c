@@ -101,8 +101,8 @@ static void failing_read_fails_its_entry_alone(void **state)
 	assert_event(one_event(f), 1, UGST_UGDS_COMPLETE, (ssize_t)MIB);
 	/* Without a script an entry is over when its event comes. */
 	atomic_store(&failures, 1);
-	assert_int_equal(submit(f, entry(f, 0, 0, 3 * MIB, 2)), 0);
-	assert_event(one_event(f), 2, UGST_UGDS_FAILED, 2 * (ssize_t)MIB);
+	assert_int_equal(submit(f, entry(f, 0, 0, 2 * COMMAND_BYTES, 2)), 0);
+	assert_event(one_event(f), 2, UGST_UGDS_FAILED, (ssize_t)COMMAND_BYTES);
 }
 
 static void await_hanging(int count)

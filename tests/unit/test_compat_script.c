@@ -18,7 +18,10 @@ static int setup(void **state)
 	struct fixture *f = new_fixture();
 
 	ugst_compat_script_begin(&(struct ugst_compat_script){
-		.window_commands = 63, .destroy_ms = 200});
+		.command_bytes = MIB,
+		.window_commands = 63,
+		.destroy_ms = 200,
+	});
 	connect_fixture(f);
 	*state = f;
 	return 0;

@@ -101,7 +101,8 @@ static void run_plan(struct world *w, struct ugst_plan *plan)
 
 	while (ugst_plan_peek(plan, &entry)) {
 		assert_true(entry.bytes > 0 &&
-		            entry.bytes <= plan->entry_bytes);
+		            entry.bytes <= (entry.base ? plan->entry_bytes
+		                                       : plan->slot_bytes));
 		assert_int_equal(entry.device_off % lba, 0);
 		assert_int_equal(entry.bytes % lba, 0);
 		assert_int_equal(entry.commands,
@@ -377,6 +378,10 @@ static void entry_sizes(void **state)
 	assert_int_equal(ugst_plan_entry_bytes(262144), 1 << 20);
 	assert_int_equal(ugst_plan_entry_bytes(1 << 20), 1 << 20);
 	assert_int_equal(ugst_plan_entry_bytes(2101248), 2101248);
+	assert_int_equal(ugst_plan_slot_bytes(4096), 9 * 4096);
+	assert_int_equal(ugst_plan_slot_bytes(131072), 1 << 20);
+	assert_int_equal(ugst_plan_slot_bytes(1 << 20), 1 << 20);
+	assert_int_equal(ugst_plan_slot_bytes(2101248), 1 << 20);
 }
 
 int main(void)

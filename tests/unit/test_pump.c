@@ -156,6 +156,14 @@ static void begin(void)
 	          err);
 }
 
+/* What a lost device may still write to, where the test knows better. */
+static void give_lost_slots(void)
+{
+	for (uint32_t slot = 0; slot < world.arena.slot_count; slot++)
+		while (world.arena.holds[slot])
+			ugst_arena_give(&world.arena, slot);
+}
+
 static void end(void)
 {
 	struct ugds_st_error err;
@@ -384,7 +392,7 @@ static void submit_is_busy(void **state)
 	assert_ok(ugst_queue_close(world.queue, true, &err), err);
 	world.queue = NULL;
 	/* Its slot is the lost device's. */
-	ugst_arena_give(&world.arena, 0);
+	give_lost_slots();
 	end();
 }
 
@@ -465,7 +473,7 @@ static void absence_is_no_silence(void **state)
 	world.queue = NULL;
 	ugst_compat_script_end();
 	ugst_compat_script_begin(&(struct ugst_compat_script){0});
-	ugst_arena_give(&world.arena, 0);
+	give_lost_slots();
 	world.kept = true;
 	end();
 }

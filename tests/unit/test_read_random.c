@@ -228,7 +228,8 @@ static void *release_now_and_then(void *arg)
 
 static void one_round(struct round *round)
 {
-	static const uint32_t commands[] = {4096, 12288, 131072, 1048576};
+	static const uint32_t commands[] = {4096, 12288, 131072, 1048576,
+	                                    4194304};
 	struct ugst_compat_script drive = {
 		.lba_bytes = once_in(round, 2) ? 512 : 4096,
 		.command_bytes = commands[below(round, UGST_COUNT(commands))],

@@ -59,16 +59,17 @@ static int by_path(void)
 	struct ugds_st_error err;
 	void *library;
 
-	CHECK(ugst_ugds_load(first_path, &ugds, &err) == UGDS_ST_OK);
+	CHECK(ugst_ugds_load(NULL, first_path, &ugds, &err) == UGDS_ST_OK);
 	library = dlopen(first_path, RTLD_NOW | RTLD_NOLOAD);
 	CHECK(library && is_table_of(ugds, library));
 	/* kept to ourselves: no symbol of it in the engine's way */
 	CHECK(!dlsym(RTLD_DEFAULT, "uGDSDriverOpen"));
-	CHECK(ugst_ugds_load(first_path, &again, &err) == UGDS_ST_OK);
+	CHECK(ugst_ugds_load(NULL, first_path, &again, &err) == UGDS_ST_OK);
 	CHECK(again == ugds);
-	CHECK(ugst_ugds_load(NULL, &again, &err) == UGDS_ST_OK);
+	CHECK(ugst_ugds_load(NULL, NULL, &again, &err) == UGDS_ST_OK);
 	CHECK(again == ugds);
-	CHECK(ugst_ugds_load(second_path, &again, &err) == UGDS_ST_MISMATCH);
+	CHECK(ugst_ugds_load(NULL, second_path, &again, &err) ==
+	      UGDS_ST_MISMATCH);
 	CHECK(strstr(err.text, first_path) && strstr(err.text, second_path));
 	CHECK(!dlopen(second_path, RTLD_NOW | RTLD_NOLOAD));
 	return 0;
@@ -81,16 +82,17 @@ static int with_engines(const char *path, int scope)
 	struct ugds_st_error err;
 
 	CHECK(library);
-	CHECK(ugst_ugds_load(second_path, &ugds, &err) == UGDS_ST_MISMATCH);
+	CHECK(ugst_ugds_load(NULL, second_path, &ugds, &err) ==
+	      UGDS_ST_MISMATCH);
 	CHECK(strstr(err.text, path) && strstr(err.text, second_path));
 	CHECK(!dlopen(second_path, RTLD_NOW | RTLD_NOLOAD));
-	CHECK(ugst_ugds_load("/nowhere/libugds.so", &ugds, &err) ==
+	CHECK(ugst_ugds_load(NULL, "/nowhere/libugds.so", &ugds, &err) ==
 	      UGDS_ST_MISMATCH);
 	CHECK(!ugds);
-	CHECK(ugst_ugds_load(NULL, &ugds, &err) == UGDS_ST_OK);
+	CHECK(ugst_ugds_load(NULL, NULL, &ugds, &err) == UGDS_ST_OK);
 	CHECK(is_table_of(ugds, library));
 	ugds = NULL;
-	CHECK(ugst_ugds_load(path, &ugds, &err) == UGDS_ST_OK);
+	CHECK(ugst_ugds_load(NULL, path, &ugds, &err) == UGDS_ST_OK);
 	CHECK(is_table_of(ugds, library));
 	return 0;
 }
@@ -110,12 +112,90 @@ static int engines_bundled(void)
 	return with_engines(bundled_path, RTLD_GLOBAL);
 }
 
+/* Calls that are somebody's: only their addresses matter here. */
+static struct ugds_st_ugds_calls calls_of(ugds_st_ugds_call call)
+{
+	return (struct ugds_st_ugds_calls){
+		sizeof(struct ugds_st_ugds_calls),
+		call,
+		call,
+		call,
+		call,
+		call,
+		call,
+		call,
+		call,
+		call,
+		call,
+	};
+}
+
+static void engines_call(void)
+{
+}
+
+static void another_call(void)
+{
+}
+
+static int lent(void)
+{
+	struct ugds_st_ugds_calls calls = calls_of(engines_call);
+	struct ugds_st_ugds_calls others = calls_of(another_call);
+	struct ugds_st_ugds_calls lacks = calls;
+	const struct ugst_ugds *ugds = NULL;
+	struct ugds_st_error err;
+	ugds_st_ugds_call call;
+
+	lacks.batch_status = NULL;
+	CHECK(ugst_ugds_load(&lacks, NULL, &ugds, &err) == UGDS_ST_INVALID_ARG);
+	CHECK(strstr(err.text, "uGDSBatchIOGetStatus"));
+	lacks = calls;
+	lacks.struct_size = offsetof(struct ugds_st_ugds_calls, batch_destroy);
+	CHECK(ugst_ugds_load(&lacks, NULL, &ugds, &err) == UGDS_ST_INVALID_ARG);
+	CHECK(strstr(err.text, "uGDSBatchIODestroy"));
+	CHECK(!ugds);
+
+	CHECK(ugst_ugds_load(&calls, NULL, &ugds, &err) == UGDS_ST_OK);
+	memset(&calls, 0, sizeof(calls)); /* it was copied */
+	for (size_t at = 0; at < sizeof(*ugds); at += sizeof(call)) {
+		memcpy(&call, (const char *)ugds + at, sizeof(call));
+		CHECK(call == engines_call);
+	}
+	/* It is the copy in use, for whoever lends it, or names none. */
+	calls = calls_of(engines_call);
+	CHECK(ugst_ugds_load(&calls, NULL, &ugds, &err) == UGDS_ST_OK);
+	CHECK(ugst_ugds_load(NULL, NULL, &ugds, &err) == UGDS_ST_OK);
+	CHECK(ugst_ugds_load(&others, NULL, &ugds, &err) == UGDS_ST_MISMATCH);
+	CHECK(ugst_ugds_load(NULL, first_path, &ugds, &err) ==
+	      UGDS_ST_MISMATCH);
+	CHECK(strstr(err.text, first_path) && strstr(err.text, "lent"));
+	CHECK(!dlopen(first_path, RTLD_NOW | RTLD_NOLOAD));
+	return 0;
+}
+
+static int lent_beside_loaded(void)
+{
+	struct ugds_st_ugds_calls calls = calls_of(engines_call);
+	const struct ugst_ugds *ugds = NULL;
+	struct ugds_st_error err;
+
+	CHECK(ugst_ugds_load(NULL, first_path, &ugds, &err) == UGDS_ST_OK);
+	CHECK(ugst_ugds_load(&calls, NULL, &ugds, &err) == UGDS_ST_MISMATCH);
+	CHECK(strstr(err.text, first_path) && strstr(err.text, "lent"));
+	/* The same functions are the same copy. */
+	memcpy(&calls.driver_open, ugds, sizeof(*ugds));
+	CHECK(ugst_ugds_load(&calls, NULL, &ugds, &err) == UGDS_ST_OK);
+	return 0;
+}
+
 static int lacking(void)
 {
 	const struct ugst_ugds *ugds = NULL;
 	struct ugds_st_error err;
 
-	CHECK(ugst_ugds_load(lacking_path, &ugds, &err) == UGDS_ST_UNSUPPORTED);
+	CHECK(ugst_ugds_load(NULL, lacking_path, &ugds, &err) ==
+	      UGDS_ST_UNSUPPORTED);
 	CHECK(strstr(err.text, lacking_path));
 	CHECK(strstr(err.text, "uGDSBatchIODestroy"));
 	CHECK(!ugds);
@@ -131,7 +211,7 @@ static int other_layout(void)
 	unsigned (*reads)(void);
 	void *symbol;
 
-	CHECK(ugst_ugds_load(first_path, &ugds, &err) == UGDS_ST_OK);
+	CHECK(ugst_ugds_load(NULL, first_path, &ugds, &err) == UGDS_ST_OK);
 	symbol = dlsym(dlopen(first_path, RTLD_NOW | RTLD_NOLOAD),
 	               "fake_ugds_reads");
 	CHECK(symbol);
@@ -157,6 +237,13 @@ static void test_engines_copy(void **state)
 	run_alone(engines_bundled);
 }
 
+static void test_lent(void **state)
+{
+	(void)state;
+	run_alone(lent);
+	run_alone(lent_beside_loaded);
+}
+
 static void test_lacking(void **state)
 {
 	(void)state;
@@ -174,6 +261,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_by_path),
 		cmocka_unit_test(test_engines_copy),
+		cmocka_unit_test(test_lent),
 		cmocka_unit_test(test_lacking),
 		cmocka_unit_test(test_other_layout),
 	};

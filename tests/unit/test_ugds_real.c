@@ -109,12 +109,13 @@ static void test_load(void **state)
 	struct ugds_st_error err = {0};
 
 	(void)state;
-	assert_int_equal(ugst_ugds_load("/nowhere/libugds.so", &ugds, &err),
-	                 UGDS_ST_NOT_FOUND);
+	assert_int_equal(
+		ugst_ugds_load(NULL, "/nowhere/libugds.so", &ugds, &err),
+		UGDS_ST_NOT_FOUND);
 	assert_non_null(strstr(err.text, "/nowhere/libugds.so"));
 	/* Loads, but is another library: refused, and tried anew next time. */
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(ugst_ugds_load("libm.so.6", &ugds, &err),
+		assert_int_equal(ugst_ugds_load(NULL, "libm.so.6", &ugds, &err),
 		                 UGDS_ST_UNSUPPORTED);
 		assert_non_null(strstr(err.text, "libm.so.6"));
 		assert_non_null(strstr(err.text, "lacks uGDSDriverOpen"));
