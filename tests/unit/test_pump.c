@@ -50,6 +50,8 @@ static struct world {
 	bool kept; /* the memory, by a device that was lost */
 	unsigned setups;
 	unsigned destroys;
+	struct client *quitter; /* leaves while a batch is set up ... */
+	atomic_int quit;        /* ... that has begun (1), when it may (2) */
 } world;
 
 static bool peek(struct ugst_job *job, struct ugst_entry *entry_out)
@@ -109,6 +111,13 @@ static struct ugst_ugds_error counted_setup(void **batch_out, void *handle,
                                             unsigned count)
 {
 	world.setups++;
+	if (world.quitter) {
+		atomic_store(&world.quit, 1);
+		while (atomic_load(&world.quit) == 1)
+			(void)sched_yield();
+		ugst_queue_leave(&world.quitter->job);
+		world.quitter = NULL;
+	}
 	if (world.setup_failures) {
 		world.setup_failures--;
 		return (struct ugst_ugds_error){world.setup_code, 0};
@@ -328,7 +337,7 @@ static void batch_never_comes_back(void **state)
 	assert_ok(ugst_queue_close(world.queue, true, &err), err);
 	world.queue = NULL;
 	/* A slot is the lost device's: nobody knows whether it still writes. */
-	ugst_arena_give(&world.arena, 0);
+	give_lost_slots();
 	end();
 }
 
@@ -502,6 +511,30 @@ static void lent_batch_goes_with_the_last_entry(void **state)
 	end();
 }
 
+/* A lent handle's batch breaks, and the last call leaves while it is set up
+ * again: then it is the engine's. */
+static void lent_batch_that_nobody_wants(void **state)
+{
+	struct client client;
+
+	(void)state;
+	begin();
+	world.queue->device->lent = true;
+	join(&client, 1);
+	ugst_compat_script_fault(&(struct ugst_compat_fault){
+		.kind = UGST_COMPAT_FAIL, .count = 1});
+	world.quitter = &client;
+	while (atomic_load(&world.quit) == 0)
+		step(&client, 10 * UGST_NS_PER_MS);
+	atomic_store(&world.quit, 2);
+	ugst_pump_join(world.queue);
+	assert_null(world.queue->batch.handle);
+	assert_int_equal(world.setups, 1);
+	assert_int_equal(world.destroys, 2);
+	world.queue->device->lent = false;
+	end();
+}
+
 /* Two stores share a device that is lost: one is given up, with its arena,
  * while the other's thread still reads events, some of which are the first's.
  */
@@ -547,6 +580,7 @@ int main(void)
 		cmocka_unit_test(leaving_waits_for_direct_entries),
 		cmocka_unit_test(absence_is_no_silence),
 		cmocka_unit_test(lent_batch_goes_with_the_last_entry),
+		cmocka_unit_test(lent_batch_that_nobody_wants),
 		cmocka_unit_test(arena_of_a_store_given_up),
 	};
 

@@ -304,6 +304,7 @@ static void borrowed_handle(void **state)
 	struct ugst_real_device *device = NULL;
 	struct ugds_st_error err;
 	uint64_t bytes;
+	void *batch;
 
 	(void)state;
 	/* uGDS's duplicate is noticed: the engine has closed its own */
@@ -314,6 +315,12 @@ static void borrowed_handle(void **state)
 	assert_true(device->lent);
 	release(device);
 	assert_int_equal(ugds->device_capacity(handle, &bytes).code, 0);
+	assert_int_equal(fake_node_ugds()->batch_setup(&batch, handle, 8).code,
+	                 0);
+	assert_fails(ugst_ugds_real_borrow(ugds, fake_nodes[0].path, handle, 0,
+	                                   &device, &err),
+	             UGDS_ST_BUSY, err);
+	fake_node_ugds()->batch_destroy(batch);
 	assert_fails(ugst_ugds_real_borrow(ugds, fake_nodes[0].path, &handle, 0,
 	                                   &device, &err),
 	             UGDS_ST_INVALID_ARG, err);
