@@ -6,8 +6,9 @@
  * process shares one queue. A job is what one call reads from one device; the
  * queue takes entries from its jobs in turn, demand before background, as far
  * as the window lets it, and gives each job its finished entries back. Nobody
- * runs in the background: whoever waits collects events for all (one at a
- * time), and the baton passes when its own job has something to do.
+ * runs in the background, but for the end of a broken batch: whoever waits
+ * collects events for all (one at a time), and the baton passes when its own
+ * job has something to do.
  *
  * The queue's lock guards window, jobs and arenas. It is never held over a
  * uGDS call, a copy or a wait.

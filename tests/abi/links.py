@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""links.py - what README.md and docs/ point at is there.
+"""links.py - what README.md and docs/ point at is there: files, and the
+functions and tests that docs/ugds-rules.md names.
 
     links.py TOP
 """
@@ -8,6 +9,22 @@ import glob
 import os
 import re
 import sys
+
+
+def check_names(top):
+    """Return: names that stand in no source."""
+    with open(os.path.join(top, "docs", "ugds-rules.md"),
+              encoding="utf-8") as source:
+        tables = source.read().split("\n## ", 1)[1]
+    names = set(re.findall(r"(?<![*`])[*`]([a-z_0-9]+_[a-z_0-9]+)[*`]", tables))
+    words = set()
+    for path in glob.glob(os.path.join(top, "src", "**", "*.[ch]"),
+                          recursive=True) + \
+            glob.glob(os.path.join(top, "tests", "**", "*.[ch]"),
+                      recursive=True):
+        with open(path, encoding="utf-8") as source:
+            words.update(re.findall(r"\w+", source.read()))
+    return sorted(names - words), len(names)
 
 
 def main():
@@ -25,7 +42,11 @@ def main():
             if not os.path.exists(os.path.join(os.path.dirname(page), target)):
                 bad = 1
                 print("%s: no such file: %s" % (page, target))
-    print("%d links in %d pages" % (count, len(pages)))
+    unknown, name_count = check_names(top)
+    for name in unknown:
+        bad = 1
+        print("docs/ugds-rules.md: no such function or test: %s" % name)
+    print("%d links in %d pages, %d names" % (count, len(pages), name_count))
     sys.exit(bad)
 
 

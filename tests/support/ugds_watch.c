@@ -51,7 +51,7 @@ static struct {
 	uint32_t command_bytes;
 	struct ugds_watch_counts counts;
 	const char *broken;
-	unsigned inside; /* threads in Submit and GetStatus */
+	unsigned inside; /* threads in Submit, GetStatus and Destroy */
 	struct buf bufs[64];
 	struct batch batches[8];
 	struct handle handles[8];
@@ -427,9 +427,11 @@ static void batch_destroy(void *id)
 	     "a batch destroyed with entries in flight");
 	rule(watch.inside == 0, "a batch destroyed beside another call");
 	watch.counts.destroys++;
+	watch.inside++;
 	unlock();
 	watch.ugds->batch_destroy(id);
 	lock();
+	watch.inside--;
 	for (unsigned i = 0; batch && i < batch->used; i++) {
 		struct entry *entry = &batch->entries[i];
 
