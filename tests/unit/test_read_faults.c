@@ -359,22 +359,30 @@ static void removed_drive(void **state)
 	end(&world);
 }
 
-/* Submit says that the controller takes nothing. */
+/* Submit says that the controller takes nothing, that the batch is full, that
+ * the handle is wedged: none of it may be, so nothing more is asked of it. */
 static void submit_fails(void **state)
 {
-	struct world world;
-	struct ugds_st_error err;
-	ugds_st_array *array;
+	static const int codes[] = {5030, 5040, 5042};
 
 	(void)state;
-	begin(&world, &drive, 1000);
-	ugst_compat_script_submit(5030, 0, 1);
-	assert_fails(ugds_st_get_tensor(world.store, "s0.t1", &array, &err),
-	             UGDS_ST_DEVICE_LOST, err);
-	assert_int_equal(err.ugds_code, 5030);
-	assert_ok(ugds_st_close(world.store, UGDS_ST_CLOSE_ABANDON, &err), err);
-	world.store = NULL;
-	end(&world);
+	for (size_t i = 0; i < UGST_COUNT(codes); i++) {
+		struct world world;
+		struct ugds_st_error err;
+		ugds_st_array *array;
+
+		begin(&world, &drive, 1000);
+		ugst_compat_script_submit(codes[i], 0, 1);
+		assert_fails(
+			ugds_st_get_tensor(world.store, "s0.t1", &array, &err),
+			UGDS_ST_DEVICE_LOST, err);
+		assert_int_equal(err.ugds_code, codes[i]);
+		assert_ok(
+			ugds_st_close(world.store, UGDS_ST_CLOSE_ABANDON, &err),
+			err);
+		world.store = NULL;
+		end(&world);
+	}
 }
 
 /* A byte of a header arrives wrong: its hash says so, and nothing is open. */

@@ -273,6 +273,25 @@ static void handle_that_cannot_be_made(void **state)
 	release(device);
 }
 
+/* Somebody's batch keeps the handle; refused, it is as it was. */
+static void release_while_in_use(void **state)
+{
+	struct ugst_real_device *device;
+	struct ugds_st_error err;
+	uint64_t bytes;
+	void *batch;
+
+	(void)state;
+	assert_ok(acquire(0, 0, &device, &err), err);
+	assert_int_equal(ugds->batch_setup(&batch, device->handle, 128).code,
+	                 0);
+	assert_fails(ugst_ugds_real_release(device, false, &err), UGDS_ST_BUSY,
+	             err);
+	assert_int_equal(ugds->device_capacity(device->handle, &bytes).code, 0);
+	ugds->batch_destroy(batch);
+	release(device);
+}
+
 /* ------------------------------------------------------------------ engines */
 
 static void *register_handle(unsigned node)
@@ -419,6 +438,7 @@ int main(void)
 		DEVICE(device_is_locked),
 		DEVICE(second_controller),
 		DEVICE(handle_that_cannot_be_made),
+		DEVICE(release_while_in_use),
 		DEVICE(borrowed_handle),
 		DEVICE(first_handle_is_given_up),
 		DEVICE(foreign_first_handle),
