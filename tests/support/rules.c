@@ -248,9 +248,12 @@ static void give_up(ugds_st_store *store)
 {
 	struct ugds_st_error err;
 	unsigned forced = ugds_watch_counts().forced;
+	uint64_t begin_ns = ugst_now_ns();
 
 	lost = true;
 	assert_ok(ugds_st_close(store, UGDS_ST_CLOSE_ABANDON, &err), err);
+	print_message("given up in %.3f s\n",
+	              (double)ms_since(begin_ns) / 1000);
 	assert_int_equal(ugds_watch_counts().forced, forced + 1);
 	rules_rig.heal();
 	store = open_store(0);
