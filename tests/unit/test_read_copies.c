@@ -156,6 +156,18 @@ static void lost_device_falls_back(void **state)
 	assert_ok(ugds_st_close(store, UGDS_ST_CLOSE_ABANDON, &err), err);
 }
 
+static void flip(const char *path, uint64_t off)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	char byte;
+
+	assert_true(fd >= 0);
+	assert_int_equal(pread(fd, &byte, 1, (off_t)off), 1);
+	byte = (char)~byte;
+	assert_int_equal(pwrite(fd, &byte, 1, (off_t)off), 1);
+	assert_int_equal(close(fd), 0);
+}
+
 /* A volume that is not there at all. */
 static void missing_volume(void **state)
 {
@@ -174,16 +186,91 @@ static void missing_volume(void **state)
 	reading_close(store);
 }
 
-static void flip(const char *path, uint64_t off)
+/* Opens degraded only, and then serves everything. */
+static void expect_degraded(const struct volumes *volumes, int status,
+                            const char *text)
 {
-	int fd = open(path, O_RDWR | O_CLOEXEC);
-	char byte;
+	struct ugds_st_open_opts opts = UGDS_ST_OPEN_OPTS_INIT;
+	struct ugds_st_error err;
+	ugds_st_store *store;
 
-	assert_true(fd >= 0);
-	assert_int_equal(pread(fd, &byte, 1, (off_t)off), 1);
-	byte = (char)~byte;
-	assert_int_equal(pwrite(fd, &byte, 1, (off_t)off), 1);
-	assert_int_equal(close(fd), 0);
+	/* By the manifest's hints, then named. */
+	for (size_t i = 0; i < 2; i++) {
+		opts.flags = 0;
+		opts.devices = (const char *const *)volumes->devices;
+		opts.device_count = i ? 2 : 0;
+		assert_fails(
+			ugds_st_open(volumes->manifest, &opts, &store, &err),
+			status, err);
+		assert_non_null(strstr(err.text, volumes->devices[0]));
+		assert_non_null(strstr(err.text, text));
+		opts.flags = UGDS_ST_OPEN_DEGRADED_OK;
+		store = reading_open(volumes, &opts);
+		read_all(volumes, store);
+		assert_ok(ugds_st_verify(store, NULL, NULL, &err), err);
+		reading_close(store);
+	}
+}
+
+/* A device that is there, but has no label any more. */
+static void lost_label(void **state)
+{
+	static const char zeros[2 * 4096];
+	struct volumes *volumes = *state;
+	struct ugds_st_open_opts opts = UGDS_ST_OPEN_OPTS_INIT;
+	struct ugds_st_error err;
+	ugds_st_store *store;
+	int fd;
+
+	flip(volumes->devices[0], 4096 + 10);
+	flip(volumes->devices[0], UGST_SLOT_BYTES + 4096 + 10);
+	expect_degraded(volumes, UGDS_ST_CORRUPT, "both slots damaged");
+	/* Of both: there is nothing to go on with, and the first says why. */
+	flip(volumes->devices[1], 4096 + 10);
+	flip(volumes->devices[1], UGST_SLOT_BYTES + 4096 + 10);
+	opts.flags = UGDS_ST_OPEN_DEGRADED_OK;
+	assert_fails(ugds_st_open(volumes->manifest, &opts, &store, &err),
+	             UGDS_ST_CORRUPT, err);
+	assert_non_null(strstr(err.text, volumes->devices[0]));
+	volumes_write_label(volumes, 1);
+
+	fd = open(volumes->devices[0], O_WRONLY | O_CLOEXEC);
+	for (size_t i = 0; i < UGST_SLOT_COUNT; i++)
+		assert_int_equal(pwrite(fd, zeros, sizeof(zeros),
+		                        (off_t)(i * UGST_SLOT_BYTES)),
+		                 sizeof(zeros));
+	assert_int_equal(ftruncate(fd, UGST_OBJECTS_OFF), 0);
+	expect_degraded(volumes, UGDS_ST_NOT_FOUND, "expected a volume label");
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	expect_degraded(volumes, UGDS_ST_NOT_FOUND, "no label");
+	(void)close(fd);
+}
+
+/* A drive that answers nothing but errors. */
+static void dead_device(void **state)
+{
+	struct volumes *volumes = *state;
+
+	ugst_compat_script_fault(&(struct ugst_compat_fault){
+		.kind = UGST_COMPAT_FAIL, .device_id = device_id(volumes, 0)});
+	expect_degraded(volumes, UGDS_ST_IO, "cannot be read");
+}
+
+/* A label that is there and is another than the manifest's is no missing one.
+ */
+static void wrong_label(void **state)
+{
+	struct volumes *volumes = *state;
+	struct ugds_st_open_opts opts = UGDS_ST_OPEN_OPTS_INIT;
+	struct ugds_st_error err;
+	ugds_st_store *store;
+
+	volumes->labels[0].sequence--;
+	volumes_write_label(volumes, 0);
+	opts.flags = UGDS_ST_OPEN_DEGRADED_OK;
+	assert_fails(ugds_st_open(volumes->manifest, &opts, &store, &err),
+	             UGDS_ST_MISMATCH, err);
+	assert_non_null(strstr(err.text, "an old copy of the volume"));
 }
 
 /* A damaged header is taken from the other copy; verify finds every damage. */
@@ -255,6 +342,9 @@ int main(void)
 		COPIES_TEST(both_bad),
 		COPIES_TEST(lost_device_falls_back),
 		COPIES_TEST(missing_volume),
+		COPIES_TEST(lost_label),
+		COPIES_TEST(dead_device),
+		COPIES_TEST(wrong_label),
 		COPIES_TEST(damaged_copy),
 		COPIES_TEST(success_leaves_err_alone),
 	};
