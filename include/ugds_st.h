@@ -371,7 +371,7 @@ struct ugds_st_store_info {
 	size_t left_out_count; /* tensors in the shards that the index does
 	                          not list */
 	size_t shard_count;
-	size_t volume_count; /* 0: not imported */
+	size_t volume_count; /* those that are there; 0: not imported */
 	int provider;        /* in use; AUTO (0): not imported */
 };
 

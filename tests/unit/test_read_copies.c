@@ -190,6 +190,7 @@ static void missing_volume(void **state)
 static void expect_degraded(const struct volumes *volumes, int status,
                             const char *text)
 {
+	struct ugds_st_store_info info = {.struct_size = sizeof(info)};
 	struct ugds_st_open_opts opts = UGDS_ST_OPEN_OPTS_INIT;
 	struct ugds_st_error err;
 	ugds_st_store *store;
@@ -208,6 +209,8 @@ static void expect_degraded(const struct volumes *volumes, int status,
 		store = reading_open(volumes, &opts);
 		read_all(volumes, store);
 		assert_ok(ugds_st_verify(store, NULL, NULL, &err), err);
+		assert_int_equal(ugds_st_store_info(store, &info), UGDS_ST_OK);
+		assert_int_equal(info.volume_count, 1);
 		reading_close(store);
 	}
 }
