@@ -187,16 +187,15 @@ bool ugst_batch_must_renew(const struct ugst_batch *batch)
 	return batch->broken_count > 0 && batch->window.in_flight == 0;
 }
 
-void ugst_batch_begin_renewal(struct ugst_batch *batch)
+void ugst_batch_begin_drain(struct ugst_batch *batch)
 {
-	batch->renewing = true;
-	batch->renewing_ns = look(batch);
+	batch->draining = true;
+	batch->draining_ns = look(batch);
 }
 
-void ugst_batch_end_renewal(struct ugst_batch *batch)
+void ugst_batch_end_drain(struct ugst_batch *batch)
 {
-	batch->renewing = false;
-	batch->broken_count = 0;
+	batch->draining = false;
 }
 
 uint64_t ugst_batch_silence_ns(struct ugst_batch *batch)
@@ -206,5 +205,5 @@ uint64_t ugst_batch_silence_ns(struct ugst_batch *batch)
 
 	if (window->in_flight)
 		return now_ns - batch->flights[window->oldest].submitted_ns;
-	return batch->renewing ? now_ns - batch->renewing_ns : 0;
+	return batch->draining ? now_ns - batch->draining_ns : 0;
 }

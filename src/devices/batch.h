@@ -40,8 +40,8 @@ struct ugst_batch {
 	struct ugst_window window;
 	struct ugst_flight flights[UGST_WINDOW_ENTRIES];
 	unsigned broken_count; /* > 0: nothing more is submitted */
-	bool renewing;         /* somebody destroys it */
-	uint64_t renewing_ns;  /* since then, on the batch's clock */
+	bool draining;         /* somebody destroys it */
+	uint64_t draining_ns;  /* since then, on the batch's clock */
 	/* Its clock stands still while nobody looks, because nothing is read or
 	 * the process was stopped: that is no device's silence. */
 	uint64_t looked_ns; /* the last look, monotonic */
@@ -96,9 +96,9 @@ struct ugst_flight *ugst_batch_retire(struct ugst_batch *batch,
 bool ugst_batch_must_renew(const struct ugst_batch *batch);
 
 /* lock. Between these the batch is destroyed, which waits for the commands of
- * its broken entries, and set up. */
-void ugst_batch_begin_renewal(struct ugst_batch *batch);
-void ugst_batch_end_renewal(struct ugst_batch *batch);
+ * its broken entries. */
+void ugst_batch_begin_drain(struct ugst_batch *batch);
+void ugst_batch_end_drain(struct ugst_batch *batch);
 
 /* lock. How long the oldest entry in flight has been waited for, or the
  * commands of broken ones; 0 also if there are none. */

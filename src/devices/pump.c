@@ -277,6 +277,7 @@ static void *renew(void *ctx)
 
 	ugst_batch_destroy(&queue->batch);
 	ugst_queue_lock(queue);
+	ugst_batch_end_drain(&queue->batch);
 	/* A lent handle's batch is the engine's when nobody reads. */
 	wanted = !queue->lost && (!queue->device->lent || queue->job_count);
 	ugst_queue_unlock(queue);
@@ -286,7 +287,7 @@ static void *renew(void *ctx)
 	if (status)
 		ugst_pump_lose(queue, &err);
 	deliver_broken(queue);
-	ugst_batch_end_renewal(&queue->batch);
+	queue->batch.broken_count = 0;
 	queue->changing = false;
 	ugst_pump_unlend(queue);
 	wake_all(queue);
@@ -302,7 +303,7 @@ static void start_renewal(struct ugst_queue *queue)
 	sigset_t before;
 
 	queue->changing = true;
-	ugst_batch_begin_renewal(&queue->batch);
+	ugst_batch_begin_drain(&queue->batch);
 	/* The one before has let the lock go for the last time. */
 	ugst_pump_join(queue);
 	/* The program's signals are for the program's threads. */

@@ -31,7 +31,7 @@ static int read_label(const char *device, struct ugds_st_import_volume *out,
 		status = ugst_blockdev_lock(volume->dev, UGST_LOCK_READERS,
 		                            false, err);
 	if (status == UGDS_ST_OK)
-		status = ugst_volume_load(volume, err);
+		status = ugst_volume_look(volume, err);
 	if (status == UGDS_ST_OK) {
 		out->sequence = volume->label.sequence;
 		for (unsigned i = 0; i < UGST_SLOT_COUNT; i++)

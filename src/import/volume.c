@@ -7,11 +7,17 @@
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/units.h"
 #include "import/identity.h"
 #include "import/volume.h"
+
+/* Looks at a label that a writer may be at, and the time between them: enough
+ * for one slot and its flush. */
+#define LOOK_TRIES 5
+#define LOOK_NAP_NS (20 * UGST_NS_PER_MS)
 
 static uint64_t slot_off(unsigned slot)
 {
@@ -211,6 +217,21 @@ int ugst_volume_load(struct ugst_volume *volume, struct ugds_st_error *err)
 	}
 	for (unsigned i = 0; i < UGST_SLOT_COUNT; i++)
 		ugst_label_free(&labels[i]);
+	return status;
+}
+
+int ugst_volume_look(struct ugst_volume *volume, struct ugds_st_error *err)
+{
+	const struct timespec nap = ugst_timespec(LOOK_NAP_NS);
+	struct ugds_st_error why = {0};
+	int status = ugst_volume_load(volume, &why);
+
+	for (int i = 1; i < LOOK_TRIES && status == UGDS_ST_CORRUPT; i++) {
+		(void)nanosleep(&nap, NULL);
+		status = ugst_volume_load(volume, &why);
+	}
+	if (status != UGDS_ST_OK && err)
+		*err = why;
 	return status;
 }
 

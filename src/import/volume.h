@@ -49,6 +49,14 @@ void ugst_volume_close(struct ugst_volume *volume);
 int ugst_volume_load(struct ugst_volume *volume, struct ugds_st_error *err);
 
 /*
+ * ugst_volume_look() - the same without the writers' lock.
+ *
+ * A writer may be at the one slot when that is read, and then at the other:
+ * damage is read again before it is believed.
+ */
+int ugst_volume_look(struct ugst_volume *volume, struct ugds_st_error *err);
+
+/*
  * ugst_volume_check() - is this the device on which the volume was made?
  *
  * Identity and partition start against the label's record. The block size may

@@ -73,7 +73,7 @@ static int open_one(const struct ugst_import_env *env, const char *path,
 	if (!member->path)
 		return ugst_fail_memory(err);
 	/* Without the lock: only to know the order in which to lock. */
-	return ugst_volume_load(member->volume, err);
+	return ugst_volume_look(member->volume, err);
 }
 
 static const struct ugst_uuid *uuid_of(const struct ugst_volume_member *member)

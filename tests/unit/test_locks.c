@@ -16,6 +16,7 @@
 
 #include "devices/blockdev.h"
 #include "import/import.h"
+#include "pure/label.h"
 #include "support/loop.h"
 #include "support/scene.h"
 
@@ -259,6 +260,51 @@ static void both_orders(void **state)
 	assert_int_equal(scene_objects(scene), 2);
 }
 
+/* The first look at either slot finds its writer half way. */
+static unsigned torn_looks;
+
+static ssize_t torn_pread(struct ugst_blockdev *dev, void *buf, size_t bytes,
+                          uint64_t off)
+{
+	ssize_t done = pread(dev->fd, buf, bytes, (off_t)off);
+	unsigned slot = (unsigned)(off / UGST_SLOT_BYTES);
+
+	if (off % UGST_SLOT_BYTES == 0 && slot < UGST_SLOT_COUNT &&
+	    !(torn_looks & 1u << slot)) {
+		torn_looks |= 1u << slot;
+		((char *)buf)[100] ^= 1;
+	}
+	return done;
+}
+
+static ssize_t plain_pwrite(struct ugst_blockdev *dev, const void *buf,
+                            size_t bytes, uint64_t off)
+{
+	return pwrite(dev->fd, buf, bytes, (off_t)off);
+}
+
+static int plain_flush(struct ugst_blockdev *dev)
+{
+	return fdatasync(dev->fd);
+}
+
+/* Whoever looks before he has the lock may see a writer at the one slot and
+ * then at the other: that is no damage. */
+static void look_beside_a_writer(void **state)
+{
+	static const struct ugst_blockdev_ops ops = {torn_pread, plain_pwrite,
+	                                             plain_flush};
+	struct scene *scene = *state;
+
+	scene_volume(scene, "v", 32 * UGST_MIB);
+	scene_checkpoint(scene, "c", 1, 2, 100000);
+	scene->env.dev_ops = &ops;
+	torn_looks = 0;
+	assert_ok(scene_import(scene, "m", "c"), scene->err);
+	assert_int_equal(torn_looks, 3);
+	assert_true(scene_holds(scene, "m", "c"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -267,6 +313,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(reader_outlives_its_parent,
 	                                        enter, leave),
 		cmocka_unit_test_setup_teardown(another_node, enter, leave),
+		cmocka_unit_test_setup_teardown(look_beside_a_writer, enter,
+	                                        leave),
 		cmocka_unit_test_setup_teardown(both_orders, enter, leave),
 	};
 
