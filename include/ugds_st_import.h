@@ -144,7 +144,8 @@ struct ugds_st_import_drop_opts {
 	const char *manifest;
 	/* Checkpoint to remove where there is no manifest. */
 	uint8_t checkpoint_uuid[16];
-	/* Volumes; NULL, 0: at the paths that the manifest recorded. */
+	/* Volumes; NULL, 0: at the paths that the manifest recorded. What one
+	 * has that the manifest no longer names is freed only if it is here. */
 	const char *const *devices;
 	size_t device_count;
 	void (*note)(void *ctx, const char *text);

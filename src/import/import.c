@@ -176,6 +176,33 @@ static int open_volumes(struct ugst_job *job, struct ugds_st_error *err)
 	return UGDS_ST_OK;
 }
 
+static bool share_drive(const struct ugst_job_volume *a,
+                        const struct ugst_job_volume *b)
+{
+	const char *what;
+	char text[2][64];
+
+	return a->used && b->used &&
+	       ugst_identity_compare(&a->volume->label.catalog.volume.identity,
+	                             &b->volume->label.catalog.volume.identity,
+	                             &what, text[0], text[1]) == 1;
+}
+
+/* Partitions of one drive are volumes like others, and not what is wanted. */
+static void note_shared_drives(const struct ugst_job *job)
+{
+	for (size_t i = 1; i < job->volume_count; i++)
+		for (size_t k = 0; k < i; k++)
+			if (share_drive(&job->volumes[k], &job->volumes[i]))
+				ugst_env_note(&job->env,
+				              "%s and %s are on one drive: "
+				              "copies there are lost together, "
+				              "and uGDS, which opens whole "
+				              "drives, serves one of the two",
+				              job->volumes[k].path,
+				              job->volumes[i].path);
+}
+
 /* Step 1: all that can be known without writing. */
 static int prepare(struct ugst_job *job, struct ugds_st_error *err)
 {
@@ -200,6 +227,8 @@ static int prepare(struct ugst_job *job, struct ugds_st_error *err)
 		status = ugst_job_choose_generation(job, err);
 	if (status == UGDS_ST_OK && !job->unchanged)
 		status = ugst_job_place(job, err);
+	if (status == UGDS_ST_OK)
+		note_shared_drives(job);
 	return status;
 }
 

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "base/le.h"
+#include "import/edit.h"
 #include "import/import.h"
+#include "import/volume.h"
 
 static int enter(void **state)
 {
@@ -325,6 +327,54 @@ static void shards_alike(void **state)
 	copies_check(scene, 2);
 }
 
+/* As if the volume were on the drive with this serial number. */
+static void put_on_drive(struct scene *scene, size_t device, const char *serial)
+{
+	struct ugst_catalog catalog = {0};
+	struct ugst_volume *volume;
+
+	assert_ok(ugst_volume_open(&scene->env, scene->devices[device], true,
+	                           &volume, &scene->err),
+	          scene->err);
+	assert_ok(ugst_volume_load(volume, &scene->err), scene->err);
+	assert_ok(ugst_catalog_copy(&volume->label.catalog, &catalog,
+	                            &scene->err),
+	          scene->err);
+	catalog.volume.identity =
+		(struct ugst_identity){.known = true, .nsid = 1};
+	(void)snprintf(catalog.volume.identity.serial,
+	               sizeof(catalog.volume.identity.serial), "%s", serial);
+	assert_ok(ugst_volume_commit(volume, &catalog, &scene->err),
+	          scene->err);
+	ugst_catalog_free(&catalog);
+	ugst_volume_close(volume);
+}
+
+/* Volumes that share a drive are lost together, and uGDS sees one of them: that
+ * is said, and done all the same. */
+static void volumes_on_one_drive(void **state)
+{
+	struct scene *scene = *state;
+
+	copies_scene(scene);
+	scene_volume(scene, "x", 32 * UGST_MIB);
+	put_on_drive(scene, 0, "one");
+	put_on_drive(scene, 1, "two");
+	put_on_drive(scene, 2, "one");
+	scene->copies = 3;
+	assert_ok(scene_import(scene, "m", "c"), scene->err);
+	assert_non_null(strstr(scene->notes, "on one drive"));
+	assert_non_null(strstr(scene->notes, scene->devices[0]));
+	assert_non_null(strstr(scene->notes, scene->devices[2]));
+	assert_null(strstr(scene->notes, scene->devices[1]));
+	/* Not where the other one has nothing of it. */
+	scene->notes[0] = '\0';
+	scene->device_count = 2;
+	scene->copies = 2;
+	assert_ok(scene_import(scene, "m", "c"), scene->err);
+	assert_string_equal(scene->notes, "");
+}
+
 static void remove_takes_all(void **state)
 {
 	struct scene *scene = *state;
@@ -370,6 +420,7 @@ int main(void)
 		COPIES_TEST(other_number),
 		COPIES_TEST(other_number_on_one_device),
 		COPIES_TEST(shards_alike),
+		COPIES_TEST(volumes_on_one_drive),
 		COPIES_TEST(remove_takes_all),
 		COPIES_TEST(copy_of_another_checkpoint),
 	};
