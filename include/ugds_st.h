@@ -230,7 +230,8 @@ enum ugds_st_provider {
  * one registration serves them all. Without it a second uGDS device in one
  * process is refused. */
 #define UGDS_ST_OPEN_COMMON_BUS 1u
-/* Open although a volume is missing, if every shard has a copy on another. */
+/* Open although a volume is missing, or nothing but its label, if every shard
+ * has a copy on another. A device with a wrong label is still refused. */
 #define UGDS_ST_OPEN_DEGRADED_OK 2u
 
 /* Any function of uGDS: called as what uGDS's header declares. */
@@ -370,7 +371,7 @@ struct ugds_st_store_info {
 	size_t left_out_count; /* tensors in the shards that the index does
 	                          not list */
 	size_t shard_count;
-	size_t volume_count; /* 0: not imported */
+	size_t volume_count; /* those that are there; 0: not imported */
 	int provider;        /* in use; AUTO (0): not imported */
 };
 

@@ -193,7 +193,9 @@ static int take_lent(const struct ugds_st_ugds_calls *lent,
 		                 "libugds, expected the calls that are lent, "
 		                 "found %s in use by this process already",
 		                 library_file(used.library));
-	used.table = table;
+	/* Once only: stores that are open read the table without the lock. */
+	if (!used.taken)
+		used.table = table;
 	used.taken = true;
 	return UGDS_ST_OK;
 }

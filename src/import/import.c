@@ -42,8 +42,8 @@ static int commit_so_far(struct ugst_job *job, struct ugst_job_volume *volume,
 	return status;
 }
 
-/* The copies of a shard are read from its file one by one, those before this
- * one are done: all must have had the same bytes. */
+/* The copies of a shard are written from its file, or compared with it, one by
+ * one, those before this one are done: all must have had the same bytes. */
 static int check_alike(const struct ugst_job *job,
                        const struct ugst_job_copy *copy,
                        struct ugds_st_error *err)
@@ -244,9 +244,10 @@ static int import_in_order(struct ugst_job *job, struct ugds_st_error *err)
 	 * flush, commit a label that lists it in the pending record. A run
 	 * that is cut here resumes at this copy: the others compare equal. */
 	for (size_t i = 0; i < job->copy_count; i++) {
-		if (job->copies[i].reused)
-			continue;
-		status = copy_one(job, &job->copies[i], err);
+		struct ugst_job_copy *copy = &job->copies[i];
+
+		status = copy->reused ? check_alike(job, copy, err)
+		                      : copy_one(job, copy, err);
 		if (status != UGDS_ST_OK)
 			return status;
 	}

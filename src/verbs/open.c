@@ -306,6 +306,8 @@ static int place_shards(ugds_st_store *store,
                         const struct ugst_found_volume *found,
                         struct ugds_st_error *err)
 {
+	for (size_t i = 0; i < manifest->volume_count; i++)
+		store->volume_count += found[i].source != UGST_NO_SOURCE;
 	store->shards =
 		ugst_calloc(manifest->shard_count, sizeof(*store->shards));
 	if (!store->shards)

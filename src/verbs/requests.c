@@ -92,7 +92,9 @@ static void add_segments(struct call *call)
 			/* A deadline must be able to give dst back at once,
 		         * whatever the device still does. */
 			.base = call->opts->deadline_ms ? NULL : request->base,
-			.slack = request->slack,
+			/* What is beside it came from the first copy, and may
+		         * be published. */
+			.slack = request->slack && request->turn == 0,
 			.request = (uint32_t)i,
 		};
 	}

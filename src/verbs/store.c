@@ -293,7 +293,7 @@ UGST_API int ugds_st_store_info(const ugds_st_store *store,
 	info.tensor_count = ugst_table_count(store->table);
 	info.left_out_count = store->left_out_count;
 	info.shard_count = store->shard_count;
-	info.volume_count = store->path.source_count;
+	info.volume_count = store->volume_count;
 	info.provider = store->provider;
 	return ugst_opts_write(info_out, &info, sizeof(info));
 }

@@ -51,6 +51,7 @@ struct ugds_st_store {
 	/* Of an imported checkpoint only. */
 	int provider; /* enum ugds_st_provider; 0: not imported */
 	struct ugst_path path;
+	size_t volume_count; /* that were found on the path's sources */
 	struct ugst_counters counters;
 	const struct ugst_ugds *ugds; /* of every source */
 	/* The caller's, in full size whatever its own is; the path's. */

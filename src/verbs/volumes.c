@@ -327,30 +327,85 @@ static int match_source(const ugds_st_store *store, uint32_t source,
 	return status;
 }
 
+/* Does a device show no label at all, as if it was not there? One that shows a
+ * wrong one is somebody's mistake. */
+static bool is_missing(int status)
+{
+	return status == UGDS_ST_NOT_FOUND || status == UGDS_ST_CORRUPT ||
+	       status == UGDS_ST_IO;
+}
+
+/* Is a copy of every shard on what was found? */
+static bool is_served(const struct ugst_manifest *manifest,
+                      const struct ugst_found_volume *found)
+{
+	for (size_t i = 0; i < manifest->shard_count; i++) {
+		const struct ugst_manifest_shard *shard = &manifest->shards[i];
+		size_t k = 0;
+
+		while (k < shard->copy_count &&
+		       found[shard->copies[k].volume].source == UGST_NO_SOURCE)
+			k++;
+		if (k == shard->copy_count)
+			return false;
+	}
+	return true;
+}
+
+/* Some volumes are not there, which is no failure if the others have all. If
+ * not, the first device that showed no label is why, as far as is known. */
+static int check_degraded(const struct ugst_manifest *manifest,
+                          const struct ugst_found_volume *found,
+                          const struct ugds_st_error *why,
+                          struct ugds_st_error *err)
+{
+	if (!why->status || is_served(manifest, found))
+		return UGDS_ST_OK;
+	if (err)
+		*err = *why;
+	return why->status;
+}
+
+static int check_all_found(const struct ugst_manifest *manifest,
+                           const struct ugst_found_volume *found,
+                           struct ugds_st_error *err)
+{
+	char text[UGST_UUID_TEXT_BYTES];
+	size_t i = 0;
+
+	while (i < manifest->volume_count && found[i].source != UGST_NO_SOURCE)
+		i++;
+	if (i == manifest->volume_count)
+		return UGDS_ST_OK;
+	return ugst_fail(
+		err, UGDS_ST_NOT_FOUND,
+		"volume %s (was at %s) is on none of the devices given",
+		ugst_uuid_text(&manifest->volumes[i].record.uuid, text),
+		manifest->volumes[i].path);
+}
+
 int ugst_volumes_match(ugds_st_store *store,
                        const struct ugst_manifest *manifest, bool degraded_ok,
                        struct ugst_found_volume *found_out,
                        struct ugds_st_error *err)
 {
-	char text[UGST_UUID_TEXT_BYTES];
+	struct ugds_st_error first = {0};
 
 	for (size_t i = 0; i < manifest->volume_count; i++)
 		found_out[i].source = UGST_NO_SOURCE;
 	for (uint32_t i = 0; i < store->path.source_count; i++) {
-		int status = match_source(store, i, manifest, found_out, err);
+		struct ugds_st_error why = {0};
+		int status = match_source(store, i, manifest, found_out, &why);
 
-		if (status)
+		if (status && !(degraded_ok && is_missing(status))) {
+			if (err)
+				*err = why;
 			return status;
+		}
+		if (status && !first.status)
+			first = why;
 	}
-	for (size_t i = 0; i < manifest->volume_count && !degraded_ok; i++)
-		if (found_out[i].source == UGST_NO_SOURCE)
-			return ugst_fail(
-				err, UGDS_ST_NOT_FOUND,
-				"volume %s (was at %s) is on none of the "
-				"devices given",
-				ugst_uuid_text(
-					&manifest->volumes[i].record.uuid,
-					text),
-				manifest->volumes[i].path);
-	return UGDS_ST_OK;
+	if (!degraded_ok)
+		return check_all_found(manifest, found_out, err);
+	return check_degraded(manifest, found_out, &first, err);
 }

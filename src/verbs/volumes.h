@@ -26,7 +26,8 @@ struct ugst_found_volume {
  * manifest names is in the catalog at that place with those hashes.
  *
  * @found_out: manifest->volume_count of them.
- * @degraded_ok: a missing volume is no failure here.
+ * @degraded_ok: a volume that is missing, or a device that shows no label, is
+ * no failure here, unless that is why a shard has no copy.
  * Return: OK; NOT_FOUND; MISMATCH; CORRUPT; UNSUPPORTED; IO; NO_MEMORY;
  * DEVICE_LOST.
  */

@@ -156,6 +156,21 @@ static void change_after_first_copy(void *ctx, uint64_t done_bytes,
 		mapped[mapped_bytes - 1] ^= 1;
 }
 
+static void map_source(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	struct stat status;
+
+	assert_int_equal(fstat(fd, &status), 0);
+	mapped_bytes = (size_t)status.st_size;
+	mapped = mmap(NULL, mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+	              fd, 0);
+	assert_ptr_not_equal(mapped, MAP_FAILED);
+	(void)close(fd);
+	/* The first write through a mapping gives the file a new time. */
+	((volatile unsigned char *)mapped)[mapped_bytes - 1] ^= 1;
+}
+
 /* A source that changes between two copies, without a new time where the file
  * system is one in memory: copies that differ are not published. */
 static void source_changes_between_copies(void **state)
@@ -163,19 +178,10 @@ static void source_changes_between_copies(void **state)
 	struct scene *scene = *state;
 	struct ugds_st_import_opts opts = UGDS_ST_IMPORT_OPTS_INIT;
 	const char *path = scene_path(scene, "a.safetensors");
-	struct stat status;
-	int fd;
 
 	copies_scene(scene);
 	scene_shard(scene, path, 1, 5, 50000);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	assert_int_equal(fstat(fd, &status), 0);
-	mapped_bytes = (size_t)status.st_size;
-	mapped = mmap(NULL, mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-	              fd, 0);
-	assert_ptr_not_equal(mapped, MAP_FAILED);
-	/* The first write through a mapping gives the file a new time. */
-	((volatile unsigned char *)mapped)[mapped_bytes - 1] ^= 1;
+	map_source(path);
 	opts.checkpoint = path;
 	opts.manifest = scene_path(scene, "m");
 	opts.devices = scene->devices;
@@ -187,13 +193,48 @@ static void source_changes_between_copies(void **state)
 	            "changed while it was imported");
 	assert_int_equal(access(scene_path(scene, "m"), F_OK), -1);
 	(void)munmap(mapped, mapped_bytes);
-	(void)close(fd);
 	/* The next run keeps nothing of the first state of the source. */
 	scene->copies = 2;
 	assert_ok(scene_import(scene, "m", "a.safetensors"), scene->err);
 	assert_int_equal(scene->result.copied_count, 2);
 	assert_true(scene_holds(scene, "m", "a.safetensors"));
 	assert_int_equal(scene_objects(scene), 2);
+}
+
+/* The same between two that are there already, each of one state of it. */
+static void source_changes_between_found_copies(void **state)
+{
+	struct scene *scene = *state;
+	struct ugds_st_import_opts opts = UGDS_ST_IMPORT_OPTS_INIT;
+	const char *path = scene_path(scene, "a.safetensors");
+	const char *devices[2];
+
+	copies_scene(scene);
+	memcpy(devices, scene->devices, sizeof(devices));
+	scene->device_count = 1;
+	scene_shard(scene, path, 1, 5, 50000);
+	map_source(path);
+	for (size_t i = 0; i < 2; i++) {
+		scene->devices[0] = devices[i];
+		mapped[mapped_bytes - 1] ^= 1;
+		assert_ok(scene_import(scene, i ? "b" : "a", "a.safetensors"),
+		          scene->err);
+	}
+	opts.checkpoint = path;
+	opts.manifest = scene_path(scene, "m");
+	opts.devices = devices;
+	opts.device_count = 2;
+	opts.copies = 2;
+	opts.progress = change_after_first_copy;
+	/* Volumes are looked at in the order of their UUIDs: begin with the
+	 * state of either. */
+	for (size_t i = 0; i < 2; i++) {
+		check_fails(ugst_import(&scene->env, &opts, NULL, &scene->err),
+		            UGDS_ST_MISMATCH, scene->err,
+		            "changed while it was imported");
+		assert_int_equal(access(scene_path(scene, "m"), F_OK), -1);
+	}
+	(void)munmap(mapped, mapped_bytes);
 }
 
 #define LOST_TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
@@ -205,6 +246,7 @@ int main(void)
 		LOST_TEST(verify_reads_every_copy),
 		LOST_TEST(lost_volume),
 		LOST_TEST(source_changes_between_copies),
+		LOST_TEST(source_changes_between_found_copies),
 	};
 
 	/* A file system in memory: mapped pages change without a new time. */

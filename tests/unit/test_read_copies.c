@@ -120,6 +120,104 @@ static void bad_device_falls_back(void **state)
 	}
 }
 
+static void flip(const char *path, uint64_t off)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	char byte;
+
+	assert_true(fd >= 0);
+	assert_int_equal(pread(fd, &byte, 1, (off_t)off), 1);
+	byte = (char)~byte;
+	assert_int_equal(pwrite(fd, &byte, 1, (off_t)off), 1);
+	assert_int_equal(close(fd), 0);
+}
+
+/* A volume that is not there at all. */
+static void missing_volume(void **state)
+{
+	struct volumes *volumes = *state;
+	struct ugds_st_open_opts opts = UGDS_ST_OPEN_OPTS_INIT;
+	struct ugds_st_error err;
+	ugds_st_store *store;
+
+	opts.devices = (const char *const *)&volumes->devices[1];
+	opts.device_count = 1;
+	assert_fails(ugds_st_open(volumes->manifest, &opts, &store, &err),
+	             UGDS_ST_NOT_FOUND, err);
+	opts.flags = UGDS_ST_OPEN_DEGRADED_OK;
+	store = reading_open(volumes, &opts);
+	read_all(volumes, store);
+	reading_close(store);
+}
+
+/* The byte of a volume where a tensor begins. */
+static uint64_t place_on(const struct volumes *volumes, unsigned volume,
+                         const ugds_st_tensor *tensor)
+{
+	struct ugds_st_info info = reading_info(tensor);
+	const struct ugst_manifest_copy *copy;
+	unsigned shard;
+
+	assert_int_equal(sscanf(info.shard, "shard-%u.", &shard), 1);
+	copy = volumes->document.shards[shard].copies;
+	while (copy->volume != volume)
+		copy++;
+	return copy->base_lba * copy->lba_bytes + copy->lead_bytes +
+	       info.file_off;
+}
+
+/* Two tensors lie side by side in an array, and share a block. The first one's
+ * place is bad, and it is read from the other volume: where the second one is
+ * damaged, but not on the first, which it came from. */
+static void fallback_leaves_neighbours(void **state)
+{
+	struct volumes_shape shape = mirrored;
+	struct volumes *volumes;
+	unsigned tried = 0;
+
+	(void)state;
+	shape.lead = true; /* as the importer places copies */
+	volumes = volumes_new(&shape);
+	for (size_t i = 0; i + 1 < 8 * 12; i++) {
+		ugds_st_store *store = reading_open(volumes, NULL);
+		const ugds_st_tensor *pair[] = {ugds_st_at(store, i),
+		                                ugds_st_at(store, i + 1)};
+		struct ugds_st_info first = reading_info(pair[0]);
+		struct ugds_st_info second = reading_info(pair[1]);
+		unsigned from = !!strcmp(first.device, volumes->devices[0]);
+		uint64_t off = place_on(volumes, from, pair[0]);
+		uint64_t other_off = place_on(volumes, !from, pair[1]);
+		struct ugds_st_error err;
+		ugds_st_array *array;
+
+		if (strcmp(first.shard, second.shard) ||
+		    first.payload_bytes < 1024 || second.payload_bytes == 0 ||
+		    other_off % 512 == 0) {
+			reading_close(store);
+			continue;
+		}
+		ugst_compat_script_fault(&(struct ugst_compat_fault){
+			.kind = UGST_COMPAT_FAIL,
+			.device_id = device_id(volumes, from),
+			.device_off = off / 512 * 512,
+			.device_bytes = 512});
+		flip(volumes->devices[!from], other_off);
+		assert_ok(ugds_st_get_tensors(store, pair, 2, 1, NULL, &array,
+		                              &err),
+		          err);
+		assert_int_equal(stats_of(store).fallbacks, 1);
+		reading_expect(volumes, pair[0], ugds_st_array_data(array, 0));
+		reading_expect(volumes, pair[1], ugds_st_array_data(array, 1));
+		ugds_st_array_free(array);
+		flip(volumes->devices[!from], other_off);
+		ugst_compat_script_heal();
+		reading_close(store);
+		tried++;
+	}
+	assert_true(tried > 10);
+	volumes_free(volumes);
+}
+
 /* The same block bad on both: that tensor fails, and is named with the place
  * that was tried last. */
 static void both_bad(void **state)
@@ -156,34 +254,94 @@ static void lost_device_falls_back(void **state)
 	assert_ok(ugds_st_close(store, UGDS_ST_CLOSE_ABANDON, &err), err);
 }
 
-/* A volume that is not there at all. */
-static void missing_volume(void **state)
+/* Opens degraded only, and then serves everything. */
+static void expect_degraded(const struct volumes *volumes, int status,
+                            const char *text)
+{
+	struct ugds_st_store_info info = {.struct_size = sizeof(info)};
+	struct ugds_st_open_opts opts = UGDS_ST_OPEN_OPTS_INIT;
+	struct ugds_st_error err;
+	ugds_st_store *store;
+
+	/* By the manifest's hints, then named. */
+	for (size_t i = 0; i < 2; i++) {
+		opts.flags = 0;
+		opts.devices = (const char *const *)volumes->devices;
+		opts.device_count = i ? 2 : 0;
+		assert_fails(
+			ugds_st_open(volumes->manifest, &opts, &store, &err),
+			status, err);
+		assert_non_null(strstr(err.text, volumes->devices[0]));
+		assert_non_null(strstr(err.text, text));
+		opts.flags = UGDS_ST_OPEN_DEGRADED_OK;
+		store = reading_open(volumes, &opts);
+		read_all(volumes, store);
+		assert_ok(ugds_st_verify(store, NULL, NULL, &err), err);
+		assert_int_equal(ugds_st_store_info(store, &info), UGDS_ST_OK);
+		assert_int_equal(info.volume_count, 1);
+		reading_close(store);
+	}
+}
+
+/* A device that is there, but has no label any more. */
+static void lost_label(void **state)
+{
+	static const char zeros[2 * 4096];
+	struct volumes *volumes = *state;
+	struct ugds_st_open_opts opts = UGDS_ST_OPEN_OPTS_INIT;
+	struct ugds_st_error err;
+	ugds_st_store *store;
+	int fd;
+
+	flip(volumes->devices[0], 4096 + 10);
+	flip(volumes->devices[0], UGST_SLOT_BYTES + 4096 + 10);
+	expect_degraded(volumes, UGDS_ST_CORRUPT, "both slots damaged");
+	/* Of both: there is nothing to go on with, and the first says why. */
+	flip(volumes->devices[1], 4096 + 10);
+	flip(volumes->devices[1], UGST_SLOT_BYTES + 4096 + 10);
+	opts.flags = UGDS_ST_OPEN_DEGRADED_OK;
+	assert_fails(ugds_st_open(volumes->manifest, &opts, &store, &err),
+	             UGDS_ST_CORRUPT, err);
+	assert_non_null(strstr(err.text, volumes->devices[0]));
+	volumes_write_label(volumes, 1);
+
+	fd = open(volumes->devices[0], O_WRONLY | O_CLOEXEC);
+	for (size_t i = 0; i < UGST_SLOT_COUNT; i++)
+		assert_int_equal(pwrite(fd, zeros, sizeof(zeros),
+		                        (off_t)(i * UGST_SLOT_BYTES)),
+		                 sizeof(zeros));
+	assert_int_equal(ftruncate(fd, UGST_OBJECTS_OFF), 0);
+	expect_degraded(volumes, UGDS_ST_NOT_FOUND, "expected a volume label");
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	expect_degraded(volumes, UGDS_ST_NOT_FOUND, "no label");
+	(void)close(fd);
+}
+
+/* A drive that answers nothing but errors. */
+static void dead_device(void **state)
+{
+	struct volumes *volumes = *state;
+
+	ugst_compat_script_fault(&(struct ugst_compat_fault){
+		.kind = UGST_COMPAT_FAIL, .device_id = device_id(volumes, 0)});
+	expect_degraded(volumes, UGDS_ST_IO, "cannot be read");
+}
+
+/* A label that is there and is another than the manifest's is no missing one.
+ */
+static void wrong_label(void **state)
 {
 	struct volumes *volumes = *state;
 	struct ugds_st_open_opts opts = UGDS_ST_OPEN_OPTS_INIT;
 	struct ugds_st_error err;
 	ugds_st_store *store;
 
-	opts.devices = (const char *const *)&volumes->devices[1];
-	opts.device_count = 1;
-	assert_fails(ugds_st_open(volumes->manifest, &opts, &store, &err),
-	             UGDS_ST_NOT_FOUND, err);
+	volumes->labels[0].sequence--;
+	volumes_write_label(volumes, 0);
 	opts.flags = UGDS_ST_OPEN_DEGRADED_OK;
-	store = reading_open(volumes, &opts);
-	read_all(volumes, store);
-	reading_close(store);
-}
-
-static void flip(const char *path, uint64_t off)
-{
-	int fd = open(path, O_RDWR | O_CLOEXEC);
-	char byte;
-
-	assert_true(fd >= 0);
-	assert_int_equal(pread(fd, &byte, 1, (off_t)off), 1);
-	byte = (char)~byte;
-	assert_int_equal(pwrite(fd, &byte, 1, (off_t)off), 1);
-	assert_int_equal(close(fd), 0);
+	assert_fails(ugds_st_open(volumes->manifest, &opts, &store, &err),
+	             UGDS_ST_MISMATCH, err);
+	assert_non_null(strstr(err.text, "an old copy of the volume"));
 }
 
 /* A damaged header is taken from the other copy; verify finds every damage. */
@@ -252,9 +410,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		COPIES_TEST(copies_share_the_work),
 		COPIES_TEST(bad_device_falls_back),
+		COPIES_TEST(fallback_leaves_neighbours),
 		COPIES_TEST(both_bad),
 		COPIES_TEST(lost_device_falls_back),
 		COPIES_TEST(missing_volume),
+		COPIES_TEST(lost_label),
+		COPIES_TEST(dead_device),
+		COPIES_TEST(wrong_label),
 		COPIES_TEST(damaged_copy),
 		COPIES_TEST(success_leaves_err_alone),
 	};

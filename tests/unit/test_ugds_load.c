@@ -9,6 +9,7 @@
 #include "support/test.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -174,6 +175,39 @@ static int lent(void)
 	return 0;
 }
 
+static void *lend_again(void *calls)
+{
+	const struct ugst_ugds *ugds = NULL;
+	struct ugds_st_error err;
+
+	for (int i = 0; i < 1000; i++)
+		if (ugst_ugds_load(calls, NULL, &ugds, &err) != UGDS_ST_OK)
+			return calls;
+	return NULL;
+}
+
+/* A store is opened while another one reads: what it calls is not touched. The
+ * thread sanitizer's to judge. */
+static int lent_while_in_use(void)
+{
+	struct ugds_st_ugds_calls calls = calls_of(engines_call);
+	const struct ugst_ugds *ugds = NULL;
+	struct ugds_st_error err;
+	ugds_st_ugds_call call;
+	pthread_t thread;
+	void *result;
+
+	CHECK(ugst_ugds_load(&calls, NULL, &ugds, &err) == UGDS_ST_OK);
+	CHECK(pthread_create(&thread, NULL, lend_again, &calls) == 0);
+	for (int i = 0; i < 1000; i++) {
+		memcpy(&call, &ugds->batch_status, sizeof(call));
+		CHECK(call == engines_call);
+	}
+	CHECK(pthread_join(thread, &result) == 0);
+	CHECK(!result);
+	return 0;
+}
+
 static int lent_beside_loaded(void)
 {
 	struct ugds_st_ugds_calls calls = calls_of(engines_call);
@@ -241,6 +275,7 @@ static void test_lent(void **state)
 {
 	(void)state;
 	run_alone(lent);
+	run_alone(lent_while_in_use);
 	run_alone(lent_beside_loaded);
 }
 
