@@ -292,8 +292,8 @@ struct ugds_st_open_opts {
 	/* Where arena and arrays live; NULL: host memory. */
 	const struct ugds_st_memory_ops *memory;
 	/* Staging memory, allocated and registered once at open; 0: 32 MiB, or
-	 * four commands a volume where that is more. Rounded up to 64 KiB; too
-	 * small for two commands a volume is INVALID_ARG. */
+	 * 4 MiB a volume where that is more. Rounded up to 64 KiB; too small
+	 * for two slots a volume, of 1 MiB at most, is INVALID_ARG. */
 	uint64_t arena_bytes;
 	/* A command older than this, in milliseconds, means that the device
 	 * is lost. Time in which no call waited for it, or the process was
