@@ -36,11 +36,11 @@ EXPERTS = [
     ("fio-32", "fio, 32 in flight", None),
     ("fio-32-batch", "fio, 32 at once, then the next 32", None),
     ("experts-1x1", "1 thread, lists of 1", ["fio-1"]),
-    ("experts-8x1", "1 thread, lists of 8", ["fio-8", "fio-8-batch"]),
-    ("experts-32x1", "1 thread, lists of 32", ["fio-32", "fio-32-batch"]),
-    ("experts-1x8", "8 threads, lists of 1", ["fio-8", "fio-8-batch"]),
-    ("experts-8x8", "8 threads, lists of 8", ["fio-32", "fio-32-batch"]),
-    ("experts-32x8", "8 threads, lists of 32", ["fio-32", "fio-32-batch"]),
+    ("experts-8x1", "1 thread, lists of 8", ["fio-8-batch"]),
+    ("experts-32x1", "1 thread, lists of 32", ["fio-32-batch"]),
+    ("experts-1x8", "8 threads, lists of 1", ["fio-8"]),
+    ("experts-8x8", "8 threads, lists of 8", ["fio-32"]),
+    ("experts-32x8", "8 threads, lists of 32", ["fio-32"]),
 ]
 SMALL = [
     ("fio-small-1", "fio, 56 KiB, 1 in flight", None),
