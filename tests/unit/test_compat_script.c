@@ -1,79 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_compat_script.c - compatibility mode misbehaves as it is told, and
- * tells what its client did wrong.
+ * test_compat_script.c - compatibility mode misbehaves as it is told.
  *
  * What a lost, late or failed command does to the calls around it is what the
  * real library does there.
  */
-#include "support/compat_fixture.h"
+#include "support/compat_scripted.h"
 
 #include <pthread.h>
-
-#define FAULT(...) \
-	ugst_compat_script_fault(&(struct ugst_compat_fault){__VA_ARGS__})
-
-static int setup(void **state)
-{
-	struct fixture *f = new_fixture();
-
-	ugst_compat_script_begin(&(struct ugst_compat_script){
-		.command_bytes = MIB,
-		.window_commands = 63,
-		.destroy_ms = 200,
-	});
-	connect_fixture(f);
-	*state = f;
-	return 0;
-}
-
-/* The handle is given up, whatever became of it. */
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	assert_int_equal(f->ugds->handle_deregister(f->handle, -2).code, 0);
-	f->ugds->buf_deregister(f->buf);
-	ugst_compat_script_end();
-	assert_int_equal(ugst_compat_script_counts().handles, 0);
-	assert_int_equal(ugst_compat_script_counts().bufs, 0);
-	free_fixture(f);
-	return 0;
-}
-
-static struct ugst_compat_counts counts(void)
-{
-	return ugst_compat_script_counts();
-}
-
-static uint64_t broken(int rule)
-{
-	return counts().broken[rule];
-}
-
-/* Until so many commands are held back. */
-static void await_held(unsigned held)
-{
-	for (int i = 0; i < 10000 && counts().held != held; i++)
-		usleep(1000);
-	assert_int_equal(counts().held, held);
-}
-
-static void await_ended(uint64_t ended)
-{
-	for (int i = 0; i < 10000 && counts().ended != ended; i++)
-		usleep(1000);
-	assert_int_equal(counts().ended, ended);
-}
-
-static void reconnect(struct fixture *f, const struct ugst_compat_script *now)
-{
-	f->ugds->batch_destroy(f->batch);
-	assert_int_equal(f->ugds->buf_deregister(f->buf).code, 0);
-	assert_int_equal(f->ugds->handle_deregister(f->handle, 0).code, 0);
-	ugst_compat_script_begin(now);
-	connect_fixture(f);
-}
 
 static void limits_are_scripted(void **state)
 {
@@ -488,103 +422,6 @@ static void submit_answers_as_told(void **state)
 	assert_untouched(f, 2 * MIB, 4 * MIB);
 }
 
-static void window_is_judged(void **state)
-{
-	struct fixture *f = *state;
-	const struct ugst_compat_script script = {.command_bytes = 4096,
-	                                          .window_commands = 16};
-	struct ugst_ugds_event events[128];
-
-	reconnect(f, &script);
-	FAULT(.kind = UGST_COMPAT_LATE, .count = 1);
-	assert_int_equal(submit(f, entry(f, 0, 0, 4096, 0)), 0);
-	await_held(1);
-	/* 1 + 15 commands, of which 15 are then read. */
-	assert_int_equal(submit(f, entry(f, 4096, 4096, 15 * 4096, 1)), 0);
-	assert_int_equal(events_within(f, 1, 10000, events), 1);
-	assert_int_equal(counts().distance_max, 16);
-	assert_int_equal(counts().in_flight_max, 16);
-	assert_int_equal(counts().violations, 0);
-	/* Two in flight, but the first has been overtaken by 16. */
-	assert_int_equal(submit(f, entry(f, MIB, MIB, 4096, 2)), 0);
-	assert_int_equal(broken(UGST_COMPAT_RULE_WINDOW), 1);
-	assert_int_equal(broken(UGST_COMPAT_RULE_IN_FLIGHT), 0);
-	assert_int_equal(counts().distance_max, 17);
-	assert_int_equal(events_within(f, 1, 10000, events), 1);
-	assert_int_equal(ugst_compat_script_release(0), 1);
-	assert_int_equal(events_within(f, 1, 10000, events), 1);
-	/* All read: counted anew. */
-	assert_int_equal(submit(f, entry(f, 0, 0, 16 * 4096, 3)), 0);
-	assert_int_equal(events_within(f, 1, 10000, events), 1);
-	assert_int_equal(counts().violations, 1);
-	/* 17 in flight at once. */
-	assert_int_equal(submit(f, entry(f, 0, 0, 17 * 4096, 4)), 0);
-	assert_int_equal(broken(UGST_COMPAT_RULE_IN_FLIGHT), 1);
-	assert_int_equal(events_within(f, 1, 10000, events), 1);
-}
-
-static void overlap_is_judged_until_told(void **state)
-{
-	struct fixture *f = *state;
-	struct ugst_ugds_event events[128];
-
-	assert_int_equal(submit_mib(f, 0), 0);
-	await_ended(1);
-	/* Ended, but the client was not told. */
-	assert_int_equal(submit(f, entry(f, 0, MIB - 4096, 4096, 1)), 0);
-	assert_int_equal(broken(UGST_COMPAT_RULE_OVERLAP), 1);
-	assert_int_equal(events_within(f, 2, 10000, events), 2);
-	assert_int_equal(submit_mib(f, 0), 0);
-	assert_int_equal(submit_mib(f, 1), 0);
-	assert_int_equal(events_within(f, 2, 10000, events), 2);
-	assert_int_equal(counts().violations, 1);
-}
-
-static void *wait_long(void *arg)
-{
-	struct fixture *f = arg;
-	struct timespec patience = {30, 0};
-	struct ugst_ugds_event event;
-	unsigned count = 1;
-
-	f->ugds->batch_status(f->batch, 1, &count, &event, &patience);
-	return NULL;
-}
-
-static void calls_inside_are_judged(void **state)
-{
-	struct fixture *f = *state;
-	pthread_t thread;
-
-	FAULT(.kind = UGST_COMPAT_LOSE);
-	assert_int_equal(submit_mib(f, 0), 0);
-	assert_int_equal(pthread_create(&thread, NULL, wait_long, f), 0);
-	while (!counts().polls)
-		usleep(1000);
-	f->ugds->batch_destroy(f->batch);
-	assert_int_equal(broken(UGST_COMPAT_RULE_DESTROY_SHARED), 1);
-	assert_int_equal(f->ugds->handle_deregister(f->handle, -2).code, 0);
-	assert_int_equal(broken(UGST_COMPAT_RULE_FORCE_INSIDE), 1);
-	/* The thread inside was let out at once. */
-	pthread_join(thread, NULL);
-}
-
-static void overfull_batch_is_judged(void **state)
-{
-	struct fixture *f = *state;
-	struct ugst_ugds_event events[128];
-
-	for (unsigned i = 0; i < 128; i++)
-		assert_int_equal(
-			submit(f, entry(f, i * 4096, i * 4096, 4096, i)), 0);
-	assert_int_equal(broken(UGST_COMPAT_RULE_CAPACITY), 0);
-	assert_int_equal(submit_mib(f, 0), 5040);
-	assert_int_equal(broken(UGST_COMPAT_RULE_CAPACITY), 1);
-	assert_int_equal(events_within(f, 128, 10000, events), 128);
-}
-
-#define SCRIPTED(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -606,10 +443,6 @@ int main(void)
 		SCRIPTED(reset_ends_late_commands),
 		SCRIPTED(removed_device_is_silent),
 		SCRIPTED(submit_answers_as_told),
-		SCRIPTED(window_is_judged),
-		SCRIPTED(overlap_is_judged_until_told),
-		SCRIPTED(calls_inside_are_judged),
-		SCRIPTED(overfull_batch_is_judged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_import_lost.c - several copies of each shard, of which one is bad. */
 #include "support/copies.h"
+#include "support/plain_device.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -81,17 +82,6 @@ static ssize_t lying_pread(struct ugst_blockdev *dev, void *buf, size_t bytes,
 	if (!strcmp(dev->path, lying) && off >= UGST_OBJECTS_OFF && done > 0)
 		((char *)buf)[done / 2] ^= 1;
 	return done;
-}
-
-static ssize_t plain_pwrite(struct ugst_blockdev *dev, const void *buf,
-                            size_t bytes, uint64_t off)
-{
-	return pwrite(dev->fd, buf, bytes, (off_t)off);
-}
-
-static int plain_flush(struct ugst_blockdev *dev)
-{
-	return fdatasync(dev->fd);
 }
 
 /* --verify reads every copy, not only one of each shard. */

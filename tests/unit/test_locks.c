@@ -18,6 +18,7 @@
 #include "import/import.h"
 #include "pure/label.h"
 #include "support/loop.h"
+#include "support/plain_device.h"
 #include "support/scene.h"
 
 static int enter(void **state)
@@ -275,17 +276,6 @@ static ssize_t torn_pread(struct ugst_blockdev *dev, void *buf, size_t bytes,
 		((char *)buf)[100] ^= 1;
 	}
 	return done;
-}
-
-static ssize_t plain_pwrite(struct ugst_blockdev *dev, const void *buf,
-                            size_t bytes, uint64_t off)
-{
-	return pwrite(dev->fd, buf, bytes, (off_t)off);
-}
-
-static int plain_flush(struct ugst_blockdev *dev)
-{
-	return fdatasync(dev->fd);
 }
 
 /* Whoever looks before he has the lock may see a writer at the one slot and

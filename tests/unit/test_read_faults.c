@@ -408,101 +408,11 @@ static void corrupt_header(void **state)
 	end(&world);
 }
 
-/* A direct command that failed is read again through slots that are smaller
- * than it. */
-static void command_larger_than_a_slot(void **state)
-{
-	static const struct volumes_shape large = {.seed = 5,
-	                                           .volume_count = 1,
-	                                           .shard_count = 1,
-	                                           .tensor_count = 12,
-	                                           .max_tensor_bytes =
-	                                                   30000000};
-	const struct ugst_compat_script wide = {.command_bytes = 4 * UGST_MIB,
-	                                        .window_commands = 32};
-	struct volumes *volumes = volumes_new(&large);
-	struct ugds_st_open_opts opts = UGDS_ST_OPEN_OPTS_INIT;
-	const ugds_st_tensor *tensors[12];
-	struct ugds_st_stats stats = {.struct_size = sizeof(stats)};
-	struct ugds_st_error err;
-	ugds_st_array *array;
-	ugds_st_store *store;
-	size_t large_count = 0;
-	size_t count;
-
-	(void)state;
-	ugst_compat_script_begin(&wide);
-	opts.arena_bytes = 2 * UGST_MIB;
-	store = reading_open(volumes, &opts);
-	count = ugds_st_count(store);
-	assert_int_equal(count, UGST_COUNT(tensors));
-	for (size_t i = 0; i < count; i++) {
-		struct ugds_st_info info;
-
-		tensors[i] = ugds_st_at(store, i);
-		info = reading_info(tensors[i]);
-		if (info.payload_bytes < wide.command_bytes)
-			continue;
-		large_count++;
-		ugst_compat_script_fault(&(struct ugst_compat_fault){
-			.kind = UGST_COMPAT_FAIL,
-			.device_off = info.device_off + 2 * UGST_MIB,
-			.device_bytes = 1,
-			.count = 1});
-	}
-	assert_true(large_count > 1);
-	assert_ok(ugds_st_get_tensors(store, tensors, count, 1, NULL, &array,
-	                              &err),
-	          err);
-	for (size_t i = 0; i < count; i++)
-		reading_expect(volumes, tensors[i],
-		               ugds_st_array_data(array, i));
-	ugds_st_array_free(array);
-	assert_int_equal(ugds_st_get_stats(store, &stats), UGDS_ST_OK);
-	assert_true(stats.retries > large_count); /* in pieces */
-	assert_true(stats.direct_bytes > stats.staged_bytes);
-	reading_close(store);
-	assert_int_equal(ugst_compat_script_counts().violations, 0);
-	ugst_compat_script_end();
-	volumes_free(volumes);
-}
-
-/* Every limit that a drive may have, every byte right, no rule broken. */
-static void every_drive(void **state)
-{
-	static const uint32_t commands[] = {4096,    16384,   131072,
-	                                    1048576, 2101248, 4194304};
-
-	(void)state;
-	for (size_t i = 0; i < 2 * UGST_COUNT(commands); i++) {
-		struct ugst_compat_script script = {
-			.lba_bytes = i % 2 ? 512 : 4096,
-			.command_bytes = commands[i / 2],
-			.window_commands = 63,
-		};
-		struct world world;
-		struct ugds_st_read *reads;
-		struct ugds_st_error err;
-
-		begin(&world, &script, 0);
-		reads = reading_list(world.store);
-		assert_ok(ugds_st_read_many(world.store, reads, world.count,
-		                            NULL, &err),
-		          err);
-		for (size_t k = 0; k < world.count; k++)
-			reading_expect(world.volumes, reads[k].tensor,
-			               reads[k].dst);
-		reading_free(reads, world.count);
-		end(&world);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bad_block_fails_its_tensors_only),
 		cmocka_unit_test(bad_block_among_small_ones),
-		cmocka_unit_test(command_larger_than_a_slot),
 		cmocka_unit_test(passing_failure_is_repaired),
 		cmocka_unit_test(out_of_order),
 		cmocka_unit_test(deadline_gives_the_destination_back),
@@ -510,7 +420,6 @@ int main(void)
 		cmocka_unit_test(removed_drive),
 		cmocka_unit_test(submit_fails),
 		cmocka_unit_test(corrupt_header),
-		cmocka_unit_test(every_drive),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
