@@ -8,6 +8,8 @@
 
 #include <pthread.h>
 
+#include "support/held.h"
+
 #define FAULT(...) \
 	ugst_compat_script_fault(&(struct ugst_compat_fault){__VA_ARGS__})
 
@@ -47,14 +49,6 @@ static inline struct ugst_compat_counts counts(void)
 static inline uint64_t broken(int rule)
 {
 	return counts().broken[rule];
-}
-
-/* Until so many commands are held back. */
-static inline void await_held(unsigned held)
-{
-	for (int i = 0; i < 10000 && counts().held != held; i++)
-		usleep(1000);
-	assert_int_equal(counts().held, held);
 }
 
 static inline void await_ended(uint64_t ended)

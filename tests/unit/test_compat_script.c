@@ -129,7 +129,8 @@ static void *release_soon(void *arg)
 {
 	(void)arg;
 	usleep(50000);
-	ugst_compat_script_release(0);
+	while (ugst_compat_script_release(0) == 0)
+		usleep(1000);
 	return NULL;
 }
 

@@ -17,6 +17,7 @@
 #include "base/units.h"
 #include "devices/pump.h"
 #include "devices/ugds_compat_script.h"
+#include "support/held.h"
 
 #define COMMAND_BYTES 4096u
 #define ENTRY_COMMANDS 8u
@@ -411,7 +412,7 @@ static void *release_late(void *arg)
 
 	(void)arg;
 	(void)nanosleep(&nap, NULL);
-	assert_int_equal(ugst_compat_script_release(0), 1);
+	release_one();
 	return NULL;
 }
 
@@ -560,7 +561,7 @@ static void arena_of_a_store_given_up(void **state)
 	ugst_queue_forget_arena(world.queue, arena);
 	ugst_arena_free(arena);
 	free(arena);
-	assert_int_equal(ugst_compat_script_release(0), 1);
+	release_one();
 	ugst_queue_lock(world.queue);
 	while (world.queue->batch.window.in_flight)
 		ugst_pump_collect(world.queue, ugst_now_ns() + UGST_NS_PER_MS);

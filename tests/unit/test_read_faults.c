@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "devices/ugds_compat_script.h"
+#include "support/held.h"
 
 static const struct volumes_shape small = {
 	.seed = 3,
@@ -281,7 +282,7 @@ static void deadline_gives_the_destination_back(void **state)
 			memset(reads[i].dst, 0x77, reads[i].dst_bytes);
 		}
 		assert_true(timeouts > 0);
-		assert_int_equal(ugst_compat_script_release(0), 1);
+		release_one();
 		assert_ok(
 			ugds_st_get_tensor(world.store, "s0.t1", &array, &err),
 			err);
