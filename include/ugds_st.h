@@ -230,8 +230,8 @@ enum ugds_st_provider {
  * one registration serves them all. Without it a second uGDS device in one
  * process is refused. */
 #define UGDS_ST_OPEN_COMMON_BUS 1u
-/* Open although a volume is missing, or nothing but its label, if every shard
- * has a copy on another. A device with a wrong label is still refused. */
+/* Open although a volume is missing, or its device shows no label that can be
+ * read, if every shard has a copy on another. A wrong label is refused. */
 #define UGDS_ST_OPEN_DEGRADED_OK 2u
 
 /* Any function of uGDS: called as what uGDS's header declares. */
