@@ -50,7 +50,8 @@ void ugst_pump_check_silence(struct ugst_queue *queue);
  * the call. */
 void ugst_pump_unlend(struct ugst_queue *queue);
 
-/* Without the lock: wait until nobody destroys a broken batch. */
+/* Wait until the last renewal has ended. Without the lock, or when it has let
+ * the lock go for the last time. */
 void ugst_pump_join(struct ugst_queue *queue);
 
 /* Is the baton free, and anything to be had with it? */

@@ -5,7 +5,7 @@
 
 #include "base/common.h"
 
-/* A copy that was enqueued, and holds the slot that it reads. */
+/* A copy that was enqueued; in a list it holds the slot that it reads. */
 struct ugst_copy {
 	uint64_t token;
 	uint64_t bytes;

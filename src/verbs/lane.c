@@ -108,7 +108,6 @@ static void copy_failed(struct ugst_lane *lane, size_t index, int code)
 static void copy_over(struct ugst_lane *lane, const struct ugst_copy *copy,
                       int result)
 {
-	give_slot(lane, copy->slot);
 	if (result < 0)
 		copy_failed(lane, copy->want, result);
 	else
@@ -131,6 +130,7 @@ static bool reap(struct ugst_lane *lane, bool wait)
 			break;
 		ugst_copies_pop(&lane->copies);
 		copy_over(lane, &copy, result);
+		give_slot(lane, copy.slot);
 		moved = true;
 	}
 	return moved;
@@ -149,8 +149,11 @@ static void copy_enqueued(struct ugst_lane *lane, struct ugst_copy copy)
 		arrived(lane, copy.want, copy.bytes);
 		copy.bytes = 0;
 	}
-	if (result == 0 && ugst_copies_push(&lane->copies, &copy))
+	if (result == 0 && ugst_copies_push(&lane->copies, &copy)) {
+		ugst_queue_hold_slot(lane->source->queue, &lane->source->arena,
+		                     copy.slot);
 		return;
+	}
 	if (result == 0) /* no memory to keep it */
 		result = memory->done(memory->ctx, copy.token, 1);
 	copy_over(lane, &copy, result);
@@ -211,7 +214,7 @@ static void copy_out(struct ugst_lane *lane, const struct ugst_done *done,
 {
 	const struct ugds_st_memory_ops *memory = lane->path->memory;
 	const struct ugst_segment *segment = part.segment;
-	struct ugst_arena *arena = &lane->source->arena;
+	const struct ugst_arena *arena = &lane->source->arena;
 	const char *from = arena->base +
 	                   ugst_arena_slot_off(arena, done->slot) +
 	                   (part.device_off - done->entry.device_off);
@@ -229,7 +232,6 @@ static void copy_out(struct ugst_lane *lane, const struct ugst_done *done,
 		copy_failed(lane, segment->request, code);
 		return;
 	}
-	ugst_queue_hold_slot(lane->source->queue, arena, copy.slot);
 	copy_enqueued(lane, copy);
 }
 
