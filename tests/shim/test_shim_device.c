@@ -16,6 +16,7 @@
 
 #include "devices/ugds_real.h"
 #include "shim/shim.h"
+#include "support/descriptors.h"
 
 #define DEVICE "/dev/ugds_drv0"
 #define OTHER_DEVICE "/dev/ugds_drv1"
@@ -39,15 +40,6 @@ static int check_clean(void **state)
 	assert_shim_clean();
 	assert_int_equal(shim_sum("live_maps"), 0);
 	return 0;
-}
-
-static size_t open_descriptors(void)
-{
-	size_t count = 0;
-
-	for (int fd = 0; fd < 256; fd++)
-		count += fcntl(fd, F_GETFD) != -1;
-	return count;
 }
 
 /* -------------------------------------------------------------- acquire */

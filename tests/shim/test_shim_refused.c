@@ -12,19 +12,11 @@
 
 #include "devices/ugds_real.h"
 #include "shim/shim.h"
+#include "support/descriptors.h"
 
 #define DEVICE "/dev/ugds_drv0"
 
 static const struct ugst_ugds *ugds;
-
-static size_t open_descriptors(void)
-{
-	size_t count = 0;
-
-	for (int fd = 0; fd < 256; fd++)
-		count += fcntl(fd, F_GETFD) != -1;
-	return count;
-}
 
 static void refuse(const char *path, int status, const char *text)
 {

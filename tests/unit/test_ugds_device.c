@@ -15,6 +15,7 @@
 #include "devices/ugds_compat_script.h"
 #include "devices/ugds_real.h"
 #include "support/async_memory.h"
+#include "support/descriptors.h"
 #include "support/fake_node.h"
 #include "support/ugds_watch.h"
 
@@ -33,15 +34,6 @@ static struct volumes *volumes[FAKE_NODES]; /* one checkpoint a drive */
 static struct async_memory memory;
 static const struct ugst_ugds *ugds;
 static size_t descriptors;
-
-static size_t open_descriptors(void)
-{
-	size_t count = 0;
-
-	for (int fd = 0; fd < 256; fd++)
-		count += fcntl(fd, F_GETFD) != -1;
-	return count;
-}
 
 static int setup(void **state)
 {

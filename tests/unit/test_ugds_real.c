@@ -25,6 +25,7 @@
 #include "devices/holders.h"
 #include "devices/ugds_guest.h"
 #include "devices/ugds_real.h"
+#include "support/descriptors.h"
 
 static struct ugst_ugds_error never_open(void)
 {
@@ -54,15 +55,6 @@ static const struct ugst_ugds never = {
 	.handle_register = never_register,
 	.device_capacity = never_capacity,
 };
-
-static size_t open_descriptors(void)
-{
-	size_t count = 0;
-
-	for (int fd = 0; fd < 256; fd++)
-		count += fcntl(fd, F_GETFD) != -1;
-	return count;
-}
 
 static void refuse(const char *path, int status, const char *text)
 {
